@@ -1,0 +1,212 @@
+"""Every error that structgen raises on purpose.
+
+::
+
+    StructgenError
+    ├── GrammarError                 a grammar cannot be had
+    │   ├── InvalidSchema            the JSON Schema itself is malformed
+    │   ├── UnsupportedSchema        a keyword that cannot be held exactly
+    │   ├── UnsatisfiableSchema      no text can match
+    │   ├── InvalidRegex             malformed, or not a regular language
+    │   └── GrammarLimitExceeded     time, states or memory ran out
+    ├── MatcherClosed                a state used after its matcher was closed
+    ├── ModelError                   a model cannot be had
+    │   ├── ModelNotFound            no such model, file or folder
+    │   ├── InvalidModelFile         truncated, corrupt or incomplete
+    │   ├── UnsupportedModel         an architecture, tensor type or tokenizer we cannot run
+    │   └── DownloadError            network, disk or checksum
+    ├── RequestError                 one request cannot be served as asked
+    │   ├── InvalidRequest           an argument is wrong
+    │   ├── PromptTooLong            prompt and answer do not fit the model
+    │   └── BudgetTooSmall           ``max_tokens`` is below every valid answer
+    ├── GenerationError              a request began and could not be finished
+    │   ├── AnswerCut                the budget ended inside the answer
+    │   └── AnswerRefused            the caller's own validation refused every draw
+    ├── ToolError                    a function cannot be a tool, or a call does not fit it
+    └── PluginError                  a plugin is missing, broken or registered twice
+
+Each message says what was wrong, where (a file, a JSON pointer, a field) and what to do.
+"""
+
+from __future__ import annotations
+
+__all__ = [
+    "AnswerCut",
+    "AnswerRefused",
+    "BudgetTooSmall",
+    "DownloadError",
+    "GenerationError",
+    "GrammarError",
+    "GrammarLimitExceeded",
+    "InvalidModelFile",
+    "InvalidRegex",
+    "InvalidRequest",
+    "InvalidSchema",
+    "MatcherClosed",
+    "ModelError",
+    "ModelNotFound",
+    "PluginError",
+    "PromptTooLong",
+    "RequestError",
+    "StructgenError",
+    "ToolError",
+    "UnsatisfiableSchema",
+    "UnsupportedModel",
+    "UnsupportedSchema",
+]
+
+
+class StructgenError(Exception):
+    """Base of everything structgen raises on purpose."""
+
+
+class GrammarError(StructgenError):
+    """A grammar cannot be compiled."""
+
+
+class SchemaError(GrammarError):
+    """Something about one place of a JSON Schema.
+
+    Parameters
+    ----------
+    pointer : str
+        JSON pointer of the place, ``""`` for the root.
+    why : str
+        What is wrong there and what to do about it.
+    """
+
+    def __init__(self, pointer: str, why: str) -> None:
+        super().__init__(pointer, why)
+        self.pointer = pointer
+        self.why = why
+
+    def __str__(self) -> str:
+        return f"{type(self).__name__} at {self.pointer or '/'}: {self.why}"
+
+
+class InvalidSchema(SchemaError):
+    """The schema is malformed: a keyword has a value that the specification does not allow."""
+
+
+class UnsatisfiableSchema(SchemaError):
+    """No JSON value can match: the schema is unsatisfiable."""
+
+
+class UnsupportedSchema(SchemaError):
+    """A keyword that cannot be held exactly; it is refused rather than relaxed.
+
+    Parameters
+    ----------
+    pointer : str
+        JSON pointer of the keyword.
+    keyword : str
+        Its name.
+    why : str
+        Why it is refused and what to do instead.
+    """
+
+    def __init__(self, pointer: str, keyword: str, why: str) -> None:
+        super().__init__(pointer, why)
+        self.args = (pointer, keyword, why)  # so that pickle can rebuild it
+        self.keyword = keyword
+
+    def __str__(self) -> str:
+        return f"UnsupportedSchema at {self.pointer or '/'}: {self.keyword!r}: {self.why}"
+
+
+class InvalidRegex(GrammarError):
+    """A pattern is malformed or uses what no regular language has."""
+
+
+class GrammarLimitExceeded(GrammarError):
+    """A grammar needs more time, states or memory than its limits allow."""
+
+
+class MatcherClosed(StructgenError):
+    """A matcher was used after ``close()``; its states are gone."""
+
+
+class ModelError(StructgenError):
+    """A model cannot be found, read or run."""
+
+
+class ModelNotFound(ModelError):
+    """No model of that name, file or folder."""
+
+
+class InvalidModelFile(ModelError):
+    """A model file is truncated, corrupt or incomplete."""
+
+
+class UnsupportedModel(ModelError):
+    """A well-formed model that this version cannot run."""
+
+
+class DownloadError(ModelError):
+    """A model could not be fetched whole: network, disk or checksum."""
+
+
+class RequestError(StructgenError):
+    """A request cannot be served as asked."""
+
+
+class InvalidRequest(RequestError, ValueError):
+    """An argument of a request is wrong."""
+
+
+class PromptTooLong(RequestError):
+    """The prompt and the tokens asked for do not fit the model's context."""
+
+
+class BudgetTooSmall(RequestError):
+    """``max_tokens`` is smaller than the shortest valid answer."""
+
+
+class GenerationError(StructgenError):
+    """A request that began could not be finished."""
+
+
+class AnswerCut(GenerationError):
+    """The token budget ended inside an answer that was not yet complete.
+
+    Parameters
+    ----------
+    message : str
+        What was cut and what to do.
+    text : str
+        What had been written by then.
+    """
+
+    def __init__(self, message: str, text: str) -> None:
+        super().__init__(message, text)
+        self.text = text
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
+class AnswerRefused(GenerationError):
+    """Every draw was well-formed and the caller's own validation refused it.
+
+    Parameters
+    ----------
+    message : str
+        The last validation error and the number of draws.
+    text : str
+        The last answer.
+    """
+
+    def __init__(self, message: str, text: str) -> None:
+        super().__init__(message, text)
+        self.text = text
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
+class ToolError(StructgenError):
+    """A function cannot be a tool, or a call does not fit its signature."""
+
+
+class PluginError(StructgenError):
+    """A plugin is missing, fails to load, or its name is taken."""
