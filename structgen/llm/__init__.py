@@ -1,0 +1,3 @@
+"""The synchronous front door over the engine."""
+
+from __future__ import annotations

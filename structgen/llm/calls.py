@@ -1,0 +1,223 @@
+"""Tools as the front door sees them, and the protocol of a call format.
+
+A *call format* is a plugin (group ``structgen.call_formats``) that knows how one family of models is told about
+tools and how it writes a call. This module says what such a plugin must give; the built-in ones live in
+``structgen.tools``, a layer above, and are reached by name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol, cast, runtime_checkable
+
+from structgen.engine.request import GrammarSpec
+from structgen.errors import InvalidRequest, PluginError, ToolError
+from structgen.llm.json_schema import check_instance, close_objects
+from structgen.plugins import registry
+
+__all__ = ["CallFormat", "DeclaredTool", "Tool", "ToolCall", "as_tools", "load_call_format"]
+
+
+@runtime_checkable
+class Tool(Protocol):
+    """Something that a model can call; ``@structgen.tool`` makes one of a function."""
+
+    @property
+    def name(self) -> str:
+        """What the model calls it; matches ``[A-Za-z0-9_-]{1,64}``."""
+        ...
+
+    @property
+    def description(self) -> str:
+        """What it does, for the model; may be empty."""
+        ...
+
+    @property
+    def parameters(self) -> dict[str, object]:
+        """JSON Schema of the arguments, an object."""
+        ...
+
+    def validate(self, arguments: Mapping[str, object]) -> object:
+        """The arguments as the tool takes them; changes nothing.
+
+        Raises
+        ------
+        ToolError
+            They do not fit; the message is shown to the model before it tries again.
+        """
+        ...
+
+    def run(self, arguments: Mapping[str, object]) -> object:
+        """Validate the arguments, run the tool, return what it returns."""
+        ...
+
+
+@dataclass(frozen=True)
+class ToolCall:
+    """One call that a model made.
+
+    Parameters
+    ----------
+    name : str
+        The tool's name.
+    arguments : dict of str to object
+        The arguments as JSON values, ``{}`` when there are none.
+    tool : Tool or None
+        The tool, once the call has been validated against it.
+    """
+
+    name: str
+    arguments: dict[str, object] = field(default_factory=dict)
+    tool: Tool | None = None
+
+    def run(self) -> object:
+        """Run the tool with these arguments and return what it returns.
+
+        Raises
+        ------
+        ToolError
+            The call belongs to no tool, or the tool was only declared and has no function to run.
+        """
+        if self.tool is None:
+            raise ToolError(f"the call of {self.name!r} belongs to no tool that could be run")
+        return self.tool.run(self.arguments)
+
+
+class CallFormat(Protocol):
+    """How one family of models writes tool calls. An instance has no state; every method is safe at any time.
+
+    The text of a call, as the model sees it in its own turn, is ``opening`` followed by a text of ``grammar``.
+    ``opening`` is put behind the prompt, so the model does not spend a choice on it, and generation covers the rest.
+    """
+
+    @property
+    def opening(self) -> str:
+        r"""What every call begins with, such as ``"<tool_call>\n"``; may be empty."""
+        ...
+
+    def system_part(self, tools: Sequence[Tool]) -> str:
+        """How the tools are shown where the model's chat template does not show them itself."""
+        ...
+
+    def grammar(self, tools: Sequence[Tool]) -> GrammarSpec:
+        """The grammar of exactly one call of one of the tools, without ``opening``."""
+        ...
+
+    def write_calls(self, calls: Sequence[ToolCall]) -> str:
+        """Calls of an earlier assistant turn as the model would have written them."""
+        ...
+
+    def write_result(self, content: str) -> str:
+        """A tool's result as a user turn, where the chat template has no ``tool`` role."""
+        ...
+
+    def parse(self, text: str) -> list[ToolCall]:
+        """The calls in a whole answer (``opening`` included; a closing tag may be missing).
+
+        Raises
+        ------
+        ToolError
+            The text has no call that can be read.
+        """
+        ...
+
+
+def load_call_format(name: str) -> CallFormat:
+    """The call format registered as ``name``.
+
+    Raises
+    ------
+    PluginError
+        There is none, or it cannot be loaded.
+    """
+    made = registry("structgen.call_formats").load(name)
+    if not callable(made):
+        raise PluginError(f"structgen.call_formats: {name!r} is not a class or function that makes a call format")
+    return cast(CallFormat, made())
+
+
+@dataclass(frozen=True)
+class DeclaredTool:
+    """A tool known by its declaration alone (an OpenAI tool dictionary): it can be called but not run here."""
+
+    name: str
+    description: str
+    parameters: dict[str, object]
+
+    def validate(self, arguments: Mapping[str, object]) -> object:
+        """The arguments, if they fit ``parameters``.
+
+        Raises
+        ------
+        ToolError
+            They do not.
+        """
+        wrong = check_instance(dict(arguments), self.parameters)
+        if wrong is not None:
+            raise ToolError(f"{self.name}: {wrong}")
+        return dict(arguments)
+
+    def run(self, arguments: Mapping[str, object]) -> object:
+        """Refuse: there is no function behind a declaration.
+
+        Raises
+        ------
+        ToolError
+            Always.
+        """
+        raise ToolError(f"{self.name!r} was declared as a dictionary; there is no function to run")
+
+
+def as_tools(tools: Sequence[object]) -> list[Tool]:
+    """Tools from tool objects and OpenAI tool dictionaries.
+
+    Raises
+    ------
+    InvalidRequest
+        One of them is neither, or two have one name; the message names the place.
+    """
+    found = [_as_tool(tool, f"tools[{place}]") for place, tool in enumerate(tools)]
+    if not found:
+        raise InvalidRequest("tools: the list is empty; leave it out, or give a tool")
+    names = [tool.name for tool in found]
+    for place, name in enumerate(names):
+        if name in names[:place]:
+            raise InvalidRequest(f"tools[{place}]: the name {name!r} is taken by tools[{names.index(name)}]")
+    return found
+
+
+def _as_tool(tool: object, where: str) -> Tool:
+    if isinstance(tool, Mapping):
+        return _declared(cast("Mapping[str, object]", tool), where)
+    if isinstance(tool, Tool):
+        return tool
+    raise InvalidRequest(
+        f"{where}: expected a function under @structgen.tool or an OpenAI tool dictionary, not {type(tool).__name__}"
+    )
+
+
+def _declared(tool: Mapping[str, object], where: str) -> DeclaredTool:
+    function = tool.get("function")
+    if tool.get("type") != "function" or not isinstance(function, Mapping):
+        raise InvalidRequest(f'{where}: expected {{"type": "function", "function": {{"name": ...}}}}')
+    name = function.get("name")
+    if not isinstance(name, str) or not name:
+        raise InvalidRequest(f"{where}.function.name: expected a non-empty string, not {name!r}")
+    description = function.get("description") or ""
+    if not isinstance(description, str):
+        raise InvalidRequest(f"{where}.function.description: expected a string, not {description!r}")
+    return DeclaredTool(name, description, _parameters(function.get("parameters"), f"{where}.function.parameters"))
+
+
+def _parameters(parameters: object, where: str) -> dict[str, object]:
+    """OpenAI: no ``parameters`` means a function without any. Unknown arguments are never of use: objects are closed."""
+    if parameters is None:
+        parameters = {}
+    if not isinstance(parameters, Mapping):
+        raise InvalidRequest(f"{where}: expected a JSON Schema object, not {parameters!r}")
+    if parameters.get("type", "object") != "object":
+        raise InvalidRequest(f"{where}.type: arguments are an object, not {parameters['type']!r}")
+    if not isinstance(parameters.get("properties", {}), Mapping):
+        raise InvalidRequest(f"{where}.properties: expected an object, not {parameters['properties']!r}")
+    return close_objects({"type": "object", "properties": {}, **parameters})

@@ -1,0 +1,53 @@
+"""JSON Schemas at the front door: closing objects, checking instances. Compiling them is ``structgen.grammars``'."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import cast
+
+__all__ = ["check_instance", "close_objects"]
+
+_ONE = frozenset({"items", "additionalProperties", "additionalItems", "contains", "not", "if", "then", "else"})
+_MANY = frozenset({"anyOf", "oneOf", "allOf", "prefixItems", "items"})
+_NAMED = frozenset({"properties", "patternProperties", "$defs", "definitions", "dependentSchemas"})
+
+
+def close_objects(schema: Mapping[str, object]) -> dict[str, object]:
+    """A copy of ``schema`` in which no object takes keys that it does not declare.
+
+    An object that declares ``properties`` and says nothing of others gets ``additionalProperties: false``: for types
+    that ignore unknown keys, a key that nobody reads is only tokens. What says otherwise keeps its word.
+    """
+    closed = _map_subschemas(schema, close_objects)
+    if "properties" in closed and not {"additionalProperties", "unevaluatedProperties"} & closed.keys():
+        closed["additionalProperties"] = False
+    return closed
+
+
+def check_instance(value: object, schema: Mapping[str, object]) -> str | None:
+    """What is wrong with a JSON value under the specification's own validator, in a line, or None."""
+    from jsonschema.exceptions import best_match
+    from jsonschema.validators import validator_for
+
+    validator = validator_for(schema)(schema)
+    error = best_match(validator.iter_errors(value))
+    return None if error is None else f"{error.json_path}: {error.message}"
+
+
+def _map_subschemas(
+    schema: Mapping[str, object], change: Callable[[Mapping[str, object]], dict[str, object]]
+) -> dict[str, object]:
+    """A copy with ``change`` applied to every direct subschema; instances (``const``, ``default``) are left alone."""
+
+    def changed(value: object) -> object:
+        return change(cast("Mapping[str, object]", value)) if isinstance(value, Mapping) else value
+
+    copy: dict[str, object] = {}
+    for keyword, value in schema.items():
+        if keyword in _NAMED and isinstance(value, Mapping):
+            copy[keyword] = {name: changed(part) for name, part in value.items()}
+        elif keyword in _MANY and isinstance(value, list):
+            copy[keyword] = [changed(part) for part in value]
+        else:
+            copy[keyword] = changed(value) if keyword in _ONE else value
+    return copy
