@@ -1,0 +1,1 @@
+"""Text to tokens: tokenizers out of model files, and chat templates."""
