@@ -1,0 +1,103 @@
+"""Bytes on disk: hashing, making sure they are there, and what an operating system's refusal means."""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+from structgen.errors import DownloadError
+
+__all__ = ["CHUNK", "disk_error", "folder_size", "largest_file", "readable_size", "require_space", "sha256_of", "sync"]
+
+CHUNK = 1 << 20
+"""Bytes read at once while hashing and copying."""
+
+_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+
+
+def sha256_of(path: Path, report: Callable[[int], None] | None = None) -> str:
+    """Return the hexadecimal SHA-256 of a file; ``report`` hears the bytes of each chunk."""
+    digest = hashlib.sha256()
+    with path.open("rb") as file:
+        while chunk := file.read(CHUNK):
+            digest.update(chunk)
+            if report is not None:
+                report(len(chunk))
+    return digest.hexdigest()
+
+
+def sync(folder: Path) -> None:
+    """Make every file below ``folder``, and the folders' entries, survive a loss of power."""
+    for path in [*folder.rglob("*"), folder]:
+        if path.is_file() or os.name == "posix":  # Windows opens no folders
+            descriptor = os.open(path, os.O_RDONLY if os.name == "posix" else os.O_RDWR)
+            try:
+                os.fsync(descriptor)
+            finally:
+                os.close(descriptor)
+
+
+def folder_size(folder: Path) -> int:
+    """Bytes of all files below ``folder``; files that vanish meanwhile count nothing."""
+    return sum(_sizes(folder))
+
+
+def largest_file(folder: Path) -> int:
+    """Bytes of the largest file below ``folder``, 0 where there is none."""
+    return max(_sizes(folder), default=0)
+
+
+def _sizes(folder: Path) -> list[int]:
+    sizes = []
+    for parent, _, names in os.walk(folder):
+        for name in names:
+            try:
+                sizes.append(os.lstat(os.path.join(parent, name)).st_size)
+            except FileNotFoundError:  # another process is at work here
+                continue
+    return sizes
+
+
+def readable_size(size: int) -> str:
+    """``98.4 MB``: decimal units, as disks are sold and wheels are listed."""
+    amount = float(size)
+    for unit in ("B", "kB", "MB"):
+        if amount < 1000:
+            return f"{amount:.0f} B" if unit == "B" else f"{amount:.1f} {unit}"
+        amount /= 1000
+    return f"{amount:.1f} GB"
+
+
+def require_space(folder: Path, needed: int, what: str) -> None:
+    """Refuse before the first byte when ``folder``'s disk cannot hold ``needed`` more bytes.
+
+    Raises
+    ------
+    DownloadError
+        It cannot; the message has both numbers.
+    """
+    free = shutil.disk_usage(folder).free
+    if free < needed:
+        raise DownloadError(
+            f"{what} needs {readable_size(needed)} in {folder} and its disk has {readable_size(free)} free; "
+            "free some, or set STRUCTGEN_CACHE to a folder on another disk"
+        )
+
+
+def disk_error(error: OSError, folder: Path, what: str) -> DownloadError:
+    """Say in one line what a failed write below ``folder`` means."""
+    if error.errno in _FULL:
+        return DownloadError(
+            f"{what}: the disk of {folder} is full ({error.strerror}); free some space, or set STRUCTGEN_CACHE "
+            "to a folder on another disk"
+        )
+    if error.errno in {errno.EACCES, errno.EPERM, errno.EROFS}:
+        return DownloadError(
+            f"{what}: cannot write {error.filename or folder} ({error.strerror}); set STRUCTGEN_CACHE "
+            "to a folder that you may write to"
+        )
+    return DownloadError(f"{what}: {error}")
