@@ -3,7 +3,8 @@
 # Any Python from 3.10 on: `make demo PYTHON=python3.12`.
 PYTHON ?= python3
 BIN := .venv/bin
-PIP_INSTALL := $(BIN)/python -m pip install --disable-pip-version-check --quiet --constraint constraints.txt
+# Byte-compiling all of torch and transformers takes a minute; Python does it for what is imported.
+PIP_INSTALL := $(BIN)/python -m pip install --disable-pip-version-check -qq --no-compile --constraint constraints.txt
 
 # Stamps of what is installed: setting up again costs nothing until the metadata changes.
 INSTALLED := .venv/installed
