@@ -200,6 +200,9 @@ class Delta:
     finish_reason : {"stop", "length", "abort"} or None
         Why the answer ended, once it has. ``"length"`` also when a grammar had to bring it to an end because the
         budget came near.
+    complete : bool
+        On the last delta: whether the whole text is one of its grammar's, neither cut by the budget nor by a stop
+        string. Always so without a grammar.
     usage : Usage or None
         On the last delta.
     error : StructgenError or None
@@ -211,6 +214,7 @@ class Delta:
     text: str = ""
     logprobs: tuple[TokenLogprobs, ...] = ()
     finish_reason: FinishReason | None = None
+    complete: bool = False
     usage: Usage | None = None
     error: StructgenError | None = None
 

@@ -39,7 +39,7 @@ class Tool(Protocol):
         ...
 
     def validate(self, arguments: Mapping[str, object]) -> object:
-        """The arguments as the tool takes them; changes nothing.
+        """Return the arguments as the tool takes them; changes nothing.
 
         Raises
         ------
@@ -97,23 +97,23 @@ class CallFormat(Protocol):
         ...
 
     def system_part(self, tools: Sequence[Tool]) -> str:
-        """How the tools are shown where the model's chat template does not show them itself."""
+        """Describe the tools where the model's chat template does not show them itself."""
         ...
 
     def grammar(self, tools: Sequence[Tool]) -> GrammarSpec:
-        """The grammar of exactly one call of one of the tools, without ``opening``."""
+        """Return the grammar of exactly one call of one of the tools, without ``opening``."""
         ...
 
     def write_calls(self, calls: Sequence[ToolCall]) -> str:
-        """Calls of an earlier assistant turn as the model would have written them."""
+        """Write calls of an earlier assistant turn as the model would have written them."""
         ...
 
     def write_result(self, content: str) -> str:
-        """A tool's result as a user turn, where the chat template has no ``tool`` role."""
+        """Write a tool's result as a user turn, where the chat template has no ``tool`` role."""
         ...
 
     def parse(self, text: str) -> list[ToolCall]:
-        """The calls in a whole answer (``opening`` included; a closing tag may be missing).
+        """Read the calls in a whole answer (``opening`` included; a closing tag may be missing).
 
         Raises
         ------
@@ -124,7 +124,7 @@ class CallFormat(Protocol):
 
 
 def load_call_format(name: str) -> CallFormat:
-    """The call format registered as ``name``.
+    """Load the call format registered as ``name``.
 
     Raises
     ------
@@ -146,7 +146,7 @@ class DeclaredTool:
     parameters: dict[str, object]
 
     def validate(self, arguments: Mapping[str, object]) -> object:
-        """The arguments, if they fit ``parameters``.
+        """Return the arguments if they fit ``parameters``.
 
         Raises
         ------
@@ -211,7 +211,7 @@ def _declared(tool: Mapping[str, object], where: str) -> DeclaredTool:
 
 
 def _parameters(parameters: object, where: str) -> dict[str, object]:
-    """OpenAI: no ``parameters`` means a function without any. Unknown arguments are never of use: objects are closed."""
+    """Read ``parameters``, absent in OpenAI's form when there are none; unknown arguments are of no use: closed."""
     if parameters is None:
         parameters = {}
     if not isinstance(parameters, Mapping):

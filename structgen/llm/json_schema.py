@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import cast
+from typing import Any, cast
 
-__all__ = ["check_instance", "close_objects"]
+__all__ = ["check_instance", "close_objects", "map_subschemas"]
 
 _ONE = frozenset({"items", "additionalProperties", "additionalItems", "contains", "not", "if", "then", "else"})
 _MANY = frozenset({"anyOf", "oneOf", "allOf", "prefixItems", "items"})
@@ -13,19 +13,19 @@ _NAMED = frozenset({"properties", "patternProperties", "$defs", "definitions", "
 
 
 def close_objects(schema: Mapping[str, object]) -> dict[str, object]:
-    """A copy of ``schema`` in which no object takes keys that it does not declare.
+    """Copy ``schema`` so that no object takes keys that it does not declare.
 
     An object that declares ``properties`` and says nothing of others gets ``additionalProperties: false``: for types
     that ignore unknown keys, a key that nobody reads is only tokens. What says otherwise keeps its word.
     """
-    closed = _map_subschemas(schema, close_objects)
+    closed = map_subschemas(schema, close_objects)
     if "properties" in closed and not {"additionalProperties", "unevaluatedProperties"} & closed.keys():
         closed["additionalProperties"] = False
     return closed
 
 
-def check_instance(value: object, schema: Mapping[str, object]) -> str | None:
-    """What is wrong with a JSON value under the specification's own validator, in a line, or None."""
+def check_instance(value: Any, schema: Mapping[str, object]) -> str | None:
+    """Say in a line what is wrong with a JSON value under the specification's own validator; None when nothing is."""
     from jsonschema.exceptions import best_match
     from jsonschema.validators import validator_for
 
@@ -34,10 +34,10 @@ def check_instance(value: object, schema: Mapping[str, object]) -> str | None:
     return None if error is None else f"{error.json_path}: {error.message}"
 
 
-def _map_subschemas(
+def map_subschemas(
     schema: Mapping[str, object], change: Callable[[Mapping[str, object]], dict[str, object]]
 ) -> dict[str, object]:
-    """A copy with ``change`` applied to every direct subschema; instances (``const``, ``default``) are left alone."""
+    """Copy with ``change`` applied to every direct subschema; instances (``const``, ``default``) are left alone."""
 
     def changed(value: object) -> object:
         return change(cast("Mapping[str, object]", value)) if isinstance(value, Mapping) else value

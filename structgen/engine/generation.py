@@ -1,0 +1,170 @@
+"""One request on its way: what is known, what is computed, what comes next."""
+
+from __future__ import annotations
+
+import secrets
+from typing import NamedTuple
+
+import torch
+
+from structgen.engine.constraint import Constraint
+from structgen.engine.detokenizer import Detokenizer
+from structgen.engine.request import Delta, FinishReason, Request, TokenLogprobs, Usage
+from structgen.engine.runner import Runner
+from structgen.engine.sampler import Sampler
+from structgen.grammars import TokenVocabulary
+
+__all__ = ["Generation"]
+
+
+class _Drawn(NamedTuple):
+    token_id: int | None
+    """None: the model chose to end."""
+    logprobs: TokenLogprobs | None
+
+
+class Generation:
+    """One request's known tokens, computed tokens and place in its grammar.
+
+    A step computes what is known and not yet computed, then draws one token; tokens that a grammar leaves no choice
+    about join the known ones without a draw of their own.
+
+    Parameters
+    ----------
+    request : Request
+        Checked against the model already.
+    runner : Runner
+        Computes logits.
+    vocabulary : TokenVocabulary
+        Bytes and end tokens.
+    constraint : Constraint
+        What the answer may be; closed by :meth:`close`.
+    budget : int
+        Tokens of the answer at most.
+    """
+
+    def __init__(
+        self,
+        request: Request,
+        runner: Runner,
+        vocabulary: TokenVocabulary,
+        constraint: Constraint,
+        budget: int,
+    ) -> None:
+        params = request.sampling_params
+        self.request = request
+        self._runner = runner
+        self._constraint = constraint
+        self._end_token_ids = frozenset(vocabulary.eos_token_ids)
+        self._budget = budget
+        self._cache = runner.new_cache()
+        self._pending = list(request.prompt_token_ids)
+        self._answer: list[int] = []
+        self._shortened = False
+        self._detokenizer = Detokenizer(vocabulary.token_bytes, params.stop_strings)
+        # Under a grammar, end tokens are its own matter: its mask has them exactly where the text may end.
+        banned = vocabulary.eos_token_ids if params.ignore_eos and request.grammar is None else ()
+        self._sampler = Sampler(
+            params,
+            seed=secrets.randbits(63) if params.seed is None else params.seed,
+            choice=request.choice,
+            prompt_token_ids=request.prompt_token_ids,
+            banned=banned,
+        )
+
+    def start(self) -> Delta:
+        """Take what the grammar begins with whatever the model says; a grammar of one text ends here."""
+        return self._delta(*self._append_forced([], ""))
+
+    def step(self) -> Delta:
+        """Compute the known tokens and draw the next.
+
+        Raises
+        ------
+        GenerationError
+            No allowed token has a finite logit.
+        """
+        logits = self._runner.forward(self._cache, self._pending)  # [vocabulary]
+        self._pending = []
+        drawn = self._draw(logits)
+        logprobs = () if drawn.logprobs is None else (drawn.logprobs,)
+        if drawn.token_id is None:
+            return self._delta([], "", "length" if self._shortened else "stop")
+        text = self._append(drawn.token_id)
+        return self._delta(*self._append_forced([drawn.token_id], text), logprobs=logprobs)
+
+    def abort(self) -> Delta:
+        """End the answer as it is."""
+        return self._delta([], "", "abort")
+
+    def close(self) -> None:
+        """Let go of the grammar's states."""
+        self._constraint.close()
+
+    def usage(self) -> Usage:
+        """Count the tokens so far."""
+        return Usage(len(self.request.prompt_token_ids), len(self._answer))
+
+    def _draw(self, logits: torch.Tensor) -> _Drawn:
+        position, left = len(self._answer), self._budget - len(self._answer) - 1
+        token_id = self._sampler.draw(logits, self._constraint.mask(), position)
+        if not self._constraint.fits(token_id, left):
+            mask = self._constraint.mask_within(left)
+            if mask is not None:
+                token_id = self._sampler.draw(logits, mask, position)
+                self._shortened = True
+        if token_id in self._end_token_ids:
+            return _Drawn(None, None)
+        wanted = self.request.sampling_params.logprobs is not None
+        return _Drawn(token_id, self._sampler.logprobs(logits, token_id) if wanted else None)
+
+    def _append(self, token_id: int) -> str:
+        self._constraint.advance(token_id)
+        self._sampler.observe(token_id)
+        self._answer.append(token_id)
+        self._pending.append(token_id)
+        return self._detokenizer.add(token_id)
+
+    def _append_forced(self, token_ids: list[int], text: str) -> tuple[list[int], str, FinishReason | None]:
+        """Append forced tokens to what a delta has already, and say why the answer ends there if it does."""
+        reason = self._finish_reason()
+        # With log-probabilities every token needs logits of its own, so each is drawn.
+        forced = () if reason or self.request.sampling_params.logprobs is not None else self._constraint.forced_tokens()
+        for token_id in forced:
+            text += self._append(token_id)
+            token_ids.append(token_id)
+            reason = self._finish_reason()
+            if reason:
+                break
+        return token_ids, text, reason
+
+    def _finish_reason(self) -> FinishReason | None:
+        if self._detokenizer.stopped:
+            return "stop"
+        if self._constraint.must_end():
+            return "length" if self._shortened else "stop"
+        return "length" if len(self._answer) >= self._budget else None
+
+    def _is_complete(self) -> bool:
+        cut = self._detokenizer.stopped and self.request.grammar is not None
+        return self._constraint.is_complete() and not cut
+
+    def _delta(
+        self,
+        token_ids: list[int],
+        text: str,
+        finish_reason: FinishReason | None = None,
+        logprobs: tuple[TokenLogprobs, ...] = (),
+    ) -> Delta:
+        request_id = self.request.request_id
+        if finish_reason is None:
+            return Delta(request_id, tuple(token_ids), text, logprobs)
+        return Delta(
+            request_id,
+            tuple(token_ids),
+            text + self._detokenizer.flush(),
+            logprobs,
+            finish_reason,
+            complete=self._is_complete(),
+            usage=self.usage(),
+        )

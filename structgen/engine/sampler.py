@@ -1,0 +1,186 @@
+r"""Choosing the next token: one operation, and a draw that can be repeated.
+
+From one row of logits, in this order: bias, penalties, the grammar's mask, temperature, min-p, top-k, top-p; then
+
+.. math:: \arg\max_i \; \ell_i + g_i, \qquad g_i = -\log(-\log u_i),
+
+which draws from :math:`\mathrm{softmax}(\ell)` (the Gumbel-max trick; Maddison et al., "A* Sampling", 2014). The
+:math:`u_i` are no stream of random numbers but a hash of (seed, choice, position, token id), so drawing again at the
+same position gives the same token, whatever was drawn before or elsewhere.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from structgen.engine.request import SamplingParams, TokenLogprobs
+from structgen.errors import GenerationError
+
+__all__ = ["Sampler", "keyed_uniforms"]
+
+_GAMMA = 0x9E3779B97F4A7C15
+_WORD = 0xFFFFFFFFFFFFFFFF
+
+
+def keyed_uniforms(seed: int, choice: int, position: int, token_ids: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
+    """Hash (seed, choice, position, token id) to numbers that are uniform in (0, 1).
+
+    With *mix* the finalizer of SplitMix64 (Steele, Lea and Flood, 2014) and *gamma* its increment, in 64-bit words::
+
+        key  = mix(mix(mix(seed + gamma) + choice + gamma) + position + gamma)
+        word = mix(key + (token_id + 1) * gamma)
+        u    = (word >> 11 + 1/2) / 2**53
+
+    so the tokens of one position are successive outputs of a SplitMix64 generator that starts from its key.
+
+    Parameters
+    ----------
+    seed, choice, position : int
+        At least 0; what is above 64 bits is cut off.
+    token_ids : int64[n]
+        Token ids.
+
+    Returns
+    -------
+    float64[n]
+    """
+    key = np.zeros(1, np.uint64)
+    for word in (seed, choice, position):
+        key = _mix(key + np.uint64(word & _WORD) + np.uint64(_GAMMA))
+    words = _mix(key + (token_ids.astype(np.uint64) + np.uint64(1)) * np.uint64(_GAMMA))
+    return ((words >> np.uint64(11)).astype(np.float64) + 0.5) * 2.0**-53
+
+
+def _mix(words: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
+    words = (words ^ (words >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    words = (words ^ (words >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return words ^ (words >> np.uint64(31))
+
+
+class Sampler:
+    """Chooses the tokens of one answer.
+
+    Parameters
+    ----------
+    params : SamplingParams
+        How.
+    seed : int
+        Used for ``params.seed``, which may have been left to the engine.
+    choice : int
+        The number of this draw among draws of one question.
+    prompt_token_ids : sequence of int
+        For the repetition penalty.
+    banned : sequence of int
+        Tokens that are never chosen.
+    """
+
+    def __init__(
+        self,
+        params: SamplingParams,
+        *,
+        seed: int,
+        choice: int = 0,
+        prompt_token_ids: Sequence[int] = (),
+        banned: Sequence[int] = (),
+    ) -> None:
+        self._params = params
+        self._seed = seed
+        self._choice = choice
+        self._seen = set(prompt_token_ids)
+        self._counts: Counter[int] = Counter()
+        self._bias = {**params.logit_bias, **dict.fromkeys(banned, -math.inf)}
+
+    def observe(self, token_id: int) -> None:
+        """Count a token of the answer for the penalties."""
+        self._seen.add(token_id)
+        self._counts[token_id] += 1
+
+    def draw(self, logits: torch.Tensor, mask: npt.NDArray[np.int32] | None, position: int) -> int:
+        """Choose a token; changes nothing, so drawing again gives the same.
+
+        Parameters
+        ----------
+        logits : float32[vocabulary]
+            The model's own; left as they are.
+        mask : int32[ceil(vocabulary / 32)] or None
+            Bit ``i % 32`` of word ``i // 32`` set: token ``i`` is allowed. None allows every token.
+        position : int
+            The token's place in the answer.
+
+        Raises
+        ------
+        GenerationError
+            There is no finite logit among the allowed tokens, or one is not a number.
+        """
+        logits = self._masked(self._penalized(self._biased(logits)), mask)
+        best = int(torch.argmax(logits))  # the first of equals, so the lowest id; and NaN where there is any
+        if not math.isfinite(float(logits[best])):
+            raise GenerationError(f"no allowed token has a finite logit (the best is {float(logits[best])})")
+        if self._params.temperature == 0:
+            return best
+        return self._draw_keyed(logits / self._params.temperature, position)
+
+    def logprobs(self, logits: torch.Tensor, token_id: int) -> TokenLogprobs:
+        """Log-probabilities of a token and of the most likely ones, under the model's own distribution.
+
+        Parameters
+        ----------
+        logits : float32[vocabulary]
+        token_id : int
+        """
+        values = torch.log_softmax(logits.float(), dim=-1)
+        best = torch.topk(values, min(self._params.logprobs or 0, len(values)))
+        top = zip(best.indices.tolist(), best.values.tolist(), strict=True)
+        return TokenLogprobs(token_id, float(values[token_id]), tuple(top))
+
+    def _biased(self, logits: torch.Tensor) -> torch.Tensor:
+        if not self._bias:
+            return logits
+        token_ids = torch.tensor(list(self._bias))
+        return logits.index_add(0, token_ids, torch.tensor(list(self._bias.values()), dtype=logits.dtype))
+
+    def _penalized(self, logits: torch.Tensor) -> torch.Tensor:
+        params = self._params
+        if params.repetition_penalty != 1 and self._seen:
+            token_ids = torch.tensor(sorted(self._seen))
+            values, penalty = logits[token_ids], params.repetition_penalty
+            logits = logits.index_copy(0, token_ids, torch.where(values > 0, values / penalty, values * penalty))
+        if (params.presence_penalty or params.frequency_penalty) and self._counts:
+            token_ids = torch.tensor(list(self._counts))
+            counts = torch.tensor(list(self._counts.values()), dtype=logits.dtype)
+            logits = logits.index_add(0, token_ids, -params.presence_penalty - params.frequency_penalty * counts)
+        return logits
+
+    @staticmethod
+    def _masked(logits: torch.Tensor, mask: npt.NDArray[np.int32] | None) -> torch.Tensor:
+        if mask is None:
+            return logits
+        bits = np.unpackbits(mask.view(np.uint8), count=len(logits), bitorder="little")
+        return torch.where(torch.from_numpy(bits.view(np.bool_)), logits, -math.inf)
+
+    def _draw_keyed(self, logits: torch.Tensor, position: int) -> int:
+        token_ids = self._kept(logits)
+        uniforms = keyed_uniforms(self._seed, self._choice, position, token_ids.numpy())
+        scores = logits[token_ids].double() - torch.log(-torch.log(torch.from_numpy(uniforms)))
+        return int(token_ids[torch.argmax(scores)])
+
+    def _kept(self, logits: torch.Tensor) -> torch.Tensor:
+        """Return the ids, ascending, that min-p, top-k and top-p leave of those with a finite logit."""
+        params = self._params
+        least = logits.max() + (math.log(params.min_p) if params.min_p else -math.inf)
+        token_ids = torch.nonzero((logits >= least) & (logits > -math.inf)).squeeze(1)
+        if params.top_k and params.top_k < len(token_ids):
+            values = logits[token_ids]
+            token_ids = token_ids[values >= torch.topk(values, params.top_k).values[-1]]
+        if params.top_p < 1:
+            values, order = torch.sort(logits[token_ids], descending=True, stable=True)
+            probabilities = torch.softmax(values.double(), dim=-1)
+            before = torch.cumsum(probabilities, dim=-1) - probabilities
+            token_ids = token_ids[order[before < params.top_p].sort().values]
+        return token_ids
