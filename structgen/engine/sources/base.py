@@ -47,7 +47,7 @@ class Progress(NamedTuple):
 
 
 ProgressCallback = Callable[[Progress], None]
-"""Called from the fetching thread, up to about ten times a second."""
+"""Called from the fetching thread or a helper of it, one call at a time, some ten times a second."""
 
 
 def ignore(progress: Progress) -> None:
@@ -79,7 +79,9 @@ class ModelSource(ABC):
         Raises
         ------
         ModelNotFound
-            The location cannot be one of this source.
+            The location cannot be one of this source, or is known to hold no model.
+        InvalidModelFile
+            What is there is not a model.
         """
 
     @abstractmethod

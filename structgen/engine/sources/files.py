@@ -11,12 +11,23 @@ from pathlib import Path
 
 from structgen.errors import DownloadError
 
-__all__ = ["CHUNK", "disk_error", "folder_size", "largest_file", "readable_size", "require_space", "sha256_of", "sync"]
+__all__ = [
+    "CHUNK",
+    "disk_error",
+    "folder_size",
+    "is_disk_error",
+    "largest_file",
+    "readable_size",
+    "require_space",
+    "sha256_of",
+    "sync",
+]
 
 CHUNK = 1 << 20
 """Bytes read at once while hashing and copying."""
 
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+_FORBIDDEN = {errno.EACCES, errno.EPERM, errno.EROFS}
 
 
 def sha256_of(path: Path, report: Callable[[int], None] | None = None) -> str:
@@ -42,7 +53,7 @@ def sync(folder: Path) -> None:
 
 
 def folder_size(folder: Path) -> int:
-    """Bytes of all files below ``folder``; files that vanish meanwhile count nothing."""
+    """Bytes of all files below ``folder``, links followed; files that vanish meanwhile count nothing."""
     return sum(_sizes(folder))
 
 
@@ -56,7 +67,7 @@ def _sizes(folder: Path) -> list[int]:
     for parent, _, names in os.walk(folder):
         for name in names:
             try:
-                sizes.append(os.lstat(os.path.join(parent, name)).st_size)
+                sizes.append(os.stat(os.path.join(parent, name)).st_size)
             except FileNotFoundError:  # another process is at work here
                 continue
     return sizes
@@ -88,6 +99,11 @@ def require_space(folder: Path, needed: int, what: str) -> None:
         )
 
 
+def is_disk_error(error: OSError) -> bool:
+    """Is it about the disk (full, read-only, not ours), and not about the network?"""
+    return error.errno in _FULL | _FORBIDDEN
+
+
 def disk_error(error: OSError, folder: Path, what: str) -> DownloadError:
     """Say in one line what a failed write below ``folder`` means."""
     if error.errno in _FULL:
@@ -95,7 +111,7 @@ def disk_error(error: OSError, folder: Path, what: str) -> DownloadError:
             f"{what}: the disk of {folder} is full ({error.strerror}); free some space, or set STRUCTGEN_CACHE "
             "to a folder on another disk"
         )
-    if error.errno in {errno.EACCES, errno.EPERM, errno.EROFS}:
+    if error.errno in _FORBIDDEN:
         return DownloadError(
             f"{what}: cannot write {error.filename or folder} ({error.strerror}); set STRUCTGEN_CACHE "
             "to a folder that you may write to"

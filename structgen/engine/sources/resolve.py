@@ -114,6 +114,6 @@ def _unknown(name: str) -> ModelNotFound:
         near = [f"hf:{name}", *near]
     hint = f"did you mean {' or '.join(dict.fromkeys(near))}? " if near else ""
     return ModelNotFound(
-        f"no model {name!r}: {hint}A model is one of {', '.join(ALIASES)}, the path of a .gguf file or a folder, "
-        f"or {', '.join(f'{scheme}:...' for scheme in registry(GROUP).names())}"
+        f"no model {name!r}: {hint}A model is one of {', '.join(ALIASES)}, the path of a .gguf file or of a folder "
+        f"(there is none of this name), or {', '.join(f'{scheme}:...' for scheme in registry(GROUP).names())}"
     )
