@@ -8,7 +8,15 @@ from typing import Any, NoReturn, cast
 
 from structgen.errors import ToolError
 
-__all__ = ["decode_arguments"]
+__all__ = ["JSON", "decode_arguments"]
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ToolError(f"{name} is no JSON number")
+
+
+JSON = json.JSONDecoder(strict=False, parse_constant=_refuse_constant)
+"""Reads JSON as models write it: a raw line feed or tab in a string is itself."""
 
 
 def decode_arguments(arguments: object) -> dict[str, Any]:
@@ -46,15 +54,11 @@ def _decode(text: str) -> object:
     if not text.strip():
         return None
     try:
-        return json.loads(text, strict=False, parse_constant=_refuse_constant)
+        return JSON.decode(text)
     except json.JSONDecodeError as error:
         raise ToolError(f"arguments are not JSON: {error}") from error
     except RecursionError as error:
         raise ToolError("arguments are nested too deeply") from error
-
-
-def _refuse_constant(name: str) -> NoReturn:
-    raise ToolError(f"arguments are not JSON: {name} is no JSON number")
 
 
 def _kind(value: object) -> str:

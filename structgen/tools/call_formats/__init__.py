@@ -1,0 +1,1 @@
+"""Call formats: how a family of models is told about tools, and how it writes a call."""
