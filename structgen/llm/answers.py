@@ -1,0 +1,58 @@
+"""An answer with everything that is known about it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from structgen.engine.request import Delta, FinishReason, TokenLogprobs, Usage
+from structgen.llm.calls import ToolCall
+
+__all__ = ["Answer"]
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What ``return_details=True`` returns.
+
+    Parameters
+    ----------
+    text : str
+        The answer as the model wrote it.
+    token_ids : tuple of int
+        Its tokens, without an end token.
+    value : object
+        What it stands for: the validated value, the call, or the text itself.
+    finish_reason : {"stop", "length", "abort"}
+        Why it ended. ``"length"`` on a whole answer: the budget made it shorter than the model wanted.
+    usage : Usage
+        Tokens of the prompt and the answer, of the last draw when earlier ones were refused.
+    logprobs : tuple of TokenLogprobs
+        One a token, when asked for.
+    """
+
+    text: str
+    token_ids: tuple[int, ...]
+    value: object
+    finish_reason: FinishReason
+    usage: Usage
+    logprobs: tuple[TokenLogprobs, ...] = ()
+
+    @property
+    def tool_calls(self) -> tuple[ToolCall, ...]:
+        """The calls that the answer makes."""
+        return (self.value,) if isinstance(self.value, ToolCall) else ()
+
+
+@dataclass(frozen=True)
+class Draw:
+    """What one request generated, not yet read."""
+
+    text: str
+    token_ids: tuple[int, ...]
+    logprobs: tuple[TokenLogprobs, ...]
+    last: Delta
+
+    def as_answer(self, value: object) -> Answer:
+        """Return the answer, now that its value is known."""
+        usage = self.last.usage or Usage(0, len(self.token_ids))
+        return Answer(self.text, self.token_ids, value, self.last.finish_reason or "stop", usage, self.logprobs)

@@ -1,0 +1,176 @@
+"""The forms that an answer can have: its grammar, how the model is told, how its text is read."""
+
+from __future__ import annotations
+
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from typing_extensions import override
+
+from structgen.engine.request import GrammarSpec
+from structgen.errors import AnswerRefused, InvalidRequest, ToolError
+from structgen.llm.calls import CallFormat, Tool, ToolCall
+from structgen.llm.instructions import describe_choices, describe_pattern, describe_schema
+from structgen.llm.json_schema import check_instance, close_objects
+
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter
+
+__all__ = ["AnswerForm", "CallForm", "ChoiceForm", "RegexForm", "SchemaForm", "TextForm", "TypeForm", "answer_form"]
+
+
+class AnswerForm(ABC):
+    """What an answer must be. A form has no state: it serves any number of requests at once.
+
+    Attributes
+    ----------
+    grammar : GrammarSpec or None
+        What holds the model to it.
+    opening : str
+        Text that every answer begins with; it is put behind the prompt and not generated.
+    instructions : str
+        How the model is told, in a few lines of a system part; may be empty.
+    """
+
+    grammar: GrammarSpec | None = None
+    opening: str = ""
+    instructions: str = ""
+
+    @abstractmethod
+    def read(self, text: str) -> object:
+        """Return the value that a whole answer, without ``opening``, stands for.
+
+        Raises
+        ------
+        AnswerRefused
+            The answer is well-formed and still not acceptable; the message says why, for the model to read.
+        """
+
+
+class TextForm(AnswerForm):
+    """Any text."""
+
+    @override
+    def read(self, text: str) -> object:
+        return text
+
+
+class RegexForm(TextForm):
+    """A text that matches a regular expression as a whole."""
+
+    def __init__(self, pattern: str) -> None:
+        if not isinstance(pattern, str):
+            raise InvalidRequest(f"regex: expected a pattern as a string, not {type(pattern).__name__}")
+        self.grammar = GrammarSpec("regex", pattern)
+        self.instructions = describe_pattern(pattern)
+
+
+class ChoiceForm(TextForm):
+    """One of several texts."""
+
+    def __init__(self, choices: Sequence[str]) -> None:
+        choices = [] if isinstance(choices, str) else list(choices)
+        if not choices or not all(isinstance(choice, str) for choice in choices):
+            raise InvalidRequest("choice: expected a list of at least one string")
+        self.grammar = GrammarSpec("choice", choices)
+        self.instructions = describe_choices(choices)
+
+
+class SchemaForm(AnswerForm):
+    """JSON under a JSON Schema; read as ``json.loads`` reads it."""
+
+    def __init__(self, schema: Mapping[str, object]) -> None:
+        self._schema = dict(schema)
+        self.grammar = GrammarSpec("json_schema", self._schema)
+        self.instructions = describe_schema(self._schema)
+
+    @override
+    def read(self, text: str) -> object:
+        value = json.loads(text)
+        wrong = check_instance(value, self._schema)
+        if wrong is not None:
+            raise AnswerRefused(wrong, text)
+        return value
+
+
+class TypeForm(AnswerForm):
+    """JSON that pydantic makes a value of a Python type of."""
+
+    def __init__(self, kind: Any) -> None:
+        from pydantic import PydanticUserError, TypeAdapter
+
+        try:
+            self._adapter: TypeAdapter[Any] = TypeAdapter(kind)
+            schema = self._adapter.json_schema(mode="validation")
+        except (PydanticUserError, NameError) as error:
+            raise InvalidRequest(f"schema: {kind!r} is not a type that pydantic can write as JSON: {error}") from error
+        schema = close_objects(schema)
+        self.grammar = GrammarSpec("json_schema", schema)
+        self.instructions = describe_schema(schema)
+
+    @override
+    def read(self, text: str) -> object:
+        from pydantic import ValidationError
+
+        try:
+            return self._adapter.validate_json(text)
+        except ValidationError as error:
+            raise AnswerRefused(_summary(error), text) from error
+
+
+class CallForm(AnswerForm):
+    """One call of one of several tools."""
+
+    def __init__(self, tools: Sequence[Tool], call_format: CallFormat, *, shown_by_template: bool) -> None:
+        self._tools = {tool.name: tool for tool in tools}
+        self._format = call_format
+        self.grammar = call_format.grammar(tools)
+        self.opening = call_format.opening
+        self.instructions = "" if shown_by_template else call_format.system_part(tools)
+
+    @override
+    def read(self, text: str) -> object:
+        try:
+            (call,) = self._format.parse(self.opening + text)
+            tool = self._tools[call.name]
+            tool.validate(call.arguments)
+        except ToolError as error:
+            raise AnswerRefused(str(error), text) from error
+        return ToolCall(call.name, call.arguments, tool)
+
+
+def answer_form(schema: object = None, regex: str | None = None, choice: Sequence[str] | None = None) -> AnswerForm:
+    """Return the form that the caller's arguments ask for.
+
+    Parameters
+    ----------
+    schema : object
+        A JSON Schema as a mapping, or a type that pydantic knows.
+    regex : str or None
+        A pattern.
+    choice : sequence of str or None
+        The texts to choose from.
+
+    Raises
+    ------
+    InvalidRequest
+        More than one is given, or one is of the wrong kind.
+    """
+    given = [name for name, value in (("schema", schema), ("regex", regex), ("choice", choice)) if value is not None]
+    if len(given) > 1:
+        raise InvalidRequest(f"{' and '.join(given)}: an answer has one form; give one of them")
+    if regex is not None:
+        return RegexForm(regex)
+    if choice is not None:
+        return ChoiceForm(choice)
+    if schema is None:
+        return TextForm()
+    return SchemaForm(schema) if isinstance(schema, Mapping) else TypeForm(schema)
+
+
+def _summary(error: Any) -> str:
+    """Say in a line what a pydantic ``ValidationError`` found."""
+    found = ((".".join(map(str, one["loc"])), one["msg"]) for one in error.errors(include_url=False))
+    return "; ".join(f"{place}: {message}" if place else message for place, message in found)

@@ -1,0 +1,290 @@
+"""LLM: a model that answers in the form that the caller asks for."""
+
+from __future__ import annotations
+
+import functools
+import os
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+from typing_extensions import Self
+
+from structgen.engine.request import Delta, SamplingParams
+from structgen.errors import InvalidRequest
+from structgen.llm.asking import Asker, cut_answer
+from structgen.llm.calls import Tool, as_tools, load_call_format
+from structgen.llm.forms import AnswerForm, CallForm, answer_form
+from structgen.llm.generator import Generator
+from structgen.llm.messages import are_conversations, read_messages
+from structgen.llm.prompting import PromptWriter, Question
+
+if TYPE_CHECKING:
+    from tokenizers import Tokenizer
+
+    from structgen.grammars import TokenVocabulary
+
+__all__ = ["LLM", "default_llm", "generate"]
+
+
+class LLM:
+    """A language model that can only say what the program can use.
+
+    It may be used from several threads at once, and it is a context manager; :meth:`close` lets the engine go, as does
+    losing the last reference.
+
+    Parameters
+    ----------
+    model : str or path
+        An alias such as ``"smollm2-135m"``, the path of a ``.gguf`` file or a Hugging Face folder, ``hf:org/name``;
+        downloaded when it is not on disk.
+    dtype : str
+        What it computes in: ``"float32"`` or ``"bfloat16"``.
+    max_num_seqs : int
+        Requests that run at once; more wait their turn.
+    call_format : str
+        How this model writes tool calls: a plugin of the group ``structgen.call_formats``.
+
+    Raises
+    ------
+    ModelError
+        The model cannot be found, fetched, read or run.
+    InvalidRequest
+        An argument is wrong.
+    PluginError
+        There is no such call format.
+    """
+
+    def __init__(
+        self,
+        model: str | os.PathLike[str] = "smollm2-135m",
+        *,
+        dtype: str = "float32",
+        max_num_seqs: int = 16,
+        call_format: str = "hermes",
+    ) -> None:
+        # torch comes in here and not with the module: `import structgen` stays quick
+        from structgen.engine.local_client import LocalClient
+        from structgen.engine.models.loading import load_model
+        from structgen.engine.runner import TorchRunner
+        from structgen.engine.sources import resolve_model
+        from structgen.grammars import TokenVocabulary
+
+        self._call_format = load_call_format(call_format)
+        loaded = load_model(resolve_model(os.fspath(model)), dtype=dtype)
+        runner = TorchRunner(loaded)
+        self.name: str = loaded.name
+        self.tokenizer: Tokenizer = loaded.tokenizer
+        self.max_model_len: int = runner.max_model_len
+        self.vocabulary: TokenVocabulary = TokenVocabulary.from_tokenizer(
+            loaded.tokenizer, eos_token_ids=loaded.eos_token_ids, size=runner.vocab_size
+        )
+        self.client = LocalClient(runner, self.vocabulary, max_num_seqs=max_num_seqs)
+        self._writer = PromptWriter(loaded.tokenizer, loaded.chat_template, self._call_format)
+        self._asker = Asker(self.client, self._writer)
+
+    def generate(
+        self,
+        prompts: str | Sequence[str],
+        *,
+        schema: Any = None,
+        regex: str | None = None,
+        choice: Sequence[str] | None = None,
+        sampling_params: SamplingParams | None = None,
+        retries: int = 2,
+        chat_template: bool = True,
+        show_schema: bool = True,
+        return_details: bool = False,
+    ) -> Any:
+        """Answer one prompt or a list of them.
+
+        Parameters
+        ----------
+        prompts : str or sequence of str
+            Each is asked as a user's message through the model's chat template, where it has one.
+        schema : type or mapping, optional
+            A pydantic model, a dataclass, a TypedDict or any type that pydantic knows: a validated value of it comes
+            back. Or a JSON Schema: the parsed JSON comes back. Keys that have a default may be left out by the model.
+        regex : str, optional
+            A pattern that the whole answer matches; the text comes back.
+        choice : sequence of str, optional
+            The texts to choose from; one comes back.
+        sampling_params : SamplingParams, optional
+            How tokens are chosen. By default the most likely ones are, and at most 512.
+        retries : int
+            How often to draw again when the type's own validators refuse a well-formed answer. The reason is shown to
+            the model, and draws after the first leave temperature 0 for 0.7.
+        chat_template : bool
+            False: the prompts are raw text for the model to continue.
+        show_schema : bool
+            False: the model is not told about the form, only held to it.
+        return_details : bool
+            True: :class:`~structgen.llm.Answer` objects come back.
+
+        Returns
+        -------
+        object or list
+            The value for one prompt, values in the order of the prompts for a list; text when no form is asked for.
+
+        Raises
+        ------
+        GrammarError
+            The schema or pattern is malformed, cannot be met, or uses what is not supported.
+        InvalidRequest, PromptTooLong, BudgetTooSmall
+            The request cannot be served as asked; nothing was generated.
+        AnswerCut, AnswerRefused, GenerationError
+            There is no whole, valid answer.
+        """
+        return Generator(self._asker, answer_form(schema, regex, choice))(
+            prompts,
+            sampling_params=sampling_params,
+            retries=retries,
+            chat_template=chat_template,
+            show_schema=show_schema,
+            return_details=return_details,
+        )
+
+    def chat(
+        self,
+        messages: Sequence[Any],
+        *,
+        schema: Any = None,
+        regex: str | None = None,
+        choice: Sequence[str] | None = None,
+        tools: Sequence[Any] | None = None,
+        sampling_params: SamplingParams | None = None,
+        retries: int = 2,
+        show_schema: bool = True,
+        return_details: bool = False,
+    ) -> Any:
+        """Answer one conversation or a list of them.
+
+        Parameters
+        ----------
+        messages : sequence
+            Messages in OpenAI's form, ``{"role": ..., "content": ...}``; or a list of such conversations.
+        tools : sequence, optional
+            Functions under ``@structgen.tool``, or OpenAI tool dictionaries. The answer is then one validated
+            :class:`~structgen.llm.ToolCall`; ``call.run()`` runs it.
+        schema, regex, choice, sampling_params, retries, show_schema, return_details
+            As in :meth:`generate`, as are what is returned and raised.
+        """
+        several = are_conversations(messages)
+        conversations = {f"messages[{place}]": one for place, one in enumerate(messages)} if several else {}
+        form, offered = self._form(schema, regex, choice, tools)
+        questions = [
+            Question(form, messages=tuple(read_messages(conversation, where)), tools=offered, show_form=show_schema)
+            for where, conversation in (conversations or {"messages": messages}).items()
+        ]
+        answers = self._asker.ask(questions, sampling_params or SamplingParams(), retries)
+        found = answers if return_details else [answer.value for answer in answers]
+        return found if several else found[0]
+
+    def stream(
+        self,
+        prompt: str | Sequence[Mapping[str, Any]],
+        *,
+        schema: Any = None,
+        regex: str | None = None,
+        choice: Sequence[str] | None = None,
+        tools: Sequence[Any] | None = None,
+        sampling_params: SamplingParams | None = None,
+        chat_template: bool = True,
+        show_schema: bool = True,
+        return_details: bool = False,
+    ) -> Iterator[Any]:
+        """Answer a prompt or one conversation, and yield the text as it comes.
+
+        The text is held to its form, and not validated beyond it. Closing the iterator aborts the request. Everything
+        that can be known to be wrong is raised by this call and not by the first ``next``.
+
+        Parameters
+        ----------
+        prompt : str or sequence of messages
+            As in :meth:`generate` or :meth:`chat`.
+        return_details : bool
+            True: :class:`~structgen.engine.request.Delta` objects come; a cut answer shows in the last one.
+        schema, regex, choice, tools, sampling_params, chat_template, show_schema
+            As in :meth:`generate` and :meth:`chat`.
+
+        Raises
+        ------
+        AnswerCut
+            With ``return_details=False``, after the last piece of an answer that the budget or a stop string cut.
+        """
+        form, offered = self._form(schema, regex, choice, tools)
+        if isinstance(prompt, str) and not offered:
+            question = self._writer.question(prompt, form, chat_template=chat_template, show_form=show_schema)
+        else:
+            messages = [{"role": "user", "content": prompt}] if isinstance(prompt, str) else prompt
+            question = Question(form, messages=tuple(read_messages(messages)), tools=offered, show_form=show_schema)
+        deltas = self._asker.stream(question, sampling_params or SamplingParams())
+        return deltas if return_details else _texts(deltas)
+
+    def generator(
+        self, schema: Any = None, *, regex: str | None = None, choice: Sequence[str] | None = None
+    ) -> Generator:
+        """Return a function from prompts to answers of one form, its grammar compiled now.
+
+        Raises
+        ------
+        GrammarError, InvalidRequest
+            As in :meth:`generate`.
+        """
+        form = answer_form(schema, regex, choice)
+        self._asker.prepare(form)
+        return Generator(self._asker, form)
+
+    def close(self) -> None:
+        """End what is running and let the engine go."""
+        self.client.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _form(
+        self, schema: Any, regex: str | None, choice: Sequence[str] | None, tools: Sequence[Any] | None
+    ) -> tuple[AnswerForm, tuple[Tool, ...]]:
+        if tools is None:
+            return answer_form(schema, regex, choice), ()
+        if schema is not None or regex is not None or choice is not None:
+            raise InvalidRequest("tools: with tools the answer is a call; leave schema, regex and choice out")
+        offered = as_tools(tools)
+        return CallForm(offered, self._call_format, shown_by_template=self._writer.knows_tools), tuple(offered)
+
+
+def _texts(deltas: Iterator[Delta]) -> Iterator[str]:
+    pieces: list[str] = []
+    tokens = 0
+    for delta in deltas:
+        pieces.append(delta.text)
+        tokens += len(delta.token_ids)
+        if delta.text:
+            yield delta.text
+        if delta.finished and not delta.complete:
+            raise cut_answer(delta, "".join(pieces), tokens)
+
+
+_default_lock = threading.Lock()
+
+
+@functools.cache
+def _load_default() -> LLM:
+    return LLM()
+
+
+def default_llm() -> LLM:
+    """Return the model that :func:`generate` asks: the default one, loaded at the first use and then kept."""
+    with _default_lock:  # so that two threads do not both load it
+        return _load_default()
+
+
+def generate(prompts: str | Sequence[str], **options: Any) -> Any:
+    """Answer one prompt or a list of them with the default model; everything is as in :meth:`LLM.generate`."""
+    return default_llm().generate(prompts, **options)
