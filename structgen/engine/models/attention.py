@@ -1,0 +1,54 @@
+"""Attention of the last tokens of one sequence over all its keys and values."""
+
+from __future__ import annotations
+
+import torch
+from torch.nn import functional
+
+__all__ = ["attention", "attention_mask"]
+
+
+def attention_mask(count: int, length: int, window: int | None) -> torch.Tensor | None:
+    """Which of ``length`` tokens each of the last ``count`` sees: bool ``[count, length]``.
+
+    None where no mask is needed: a single token sees a plain slice, and the kernel knows a whole causal prefill.
+    """
+    if count == 1 or (count == length and (window is None or length <= window)):
+        return None
+    mask = torch.ones((count, length), dtype=torch.bool).tril(diagonal=length - count)
+    return mask if window is None else mask.triu(diagonal=length - count - window + 1)
+
+
+def attention(
+    queries: torch.Tensor, keys: torch.Tensor, values: torch.Tensor, window: int | None, mask: torch.Tensor | None
+) -> torch.Tensor:
+    """Grouped-query attention (Ainslie et al. 2023, arXiv:2305.13245) of the last tokens over all.
+
+    Parameters
+    ----------
+    queries : torch.Tensor
+        ``[tokens, heads, head_dim]``; ``heads // kv_heads`` neighbours share a key and value head.
+    keys, values : torch.Tensor
+        ``[kv_heads, length, head_dim]``.
+    window, mask
+        As :func:`attention_mask` has them.
+
+    Returns
+    -------
+    torch.Tensor
+        ``[tokens, heads * head_dim]``.
+    """
+    count, heads, head_dim = queries.shape
+    kv_heads = keys.shape[0]
+    if count == 1:
+        # The heads of a group are rows over one key head: no copy of the cache, no mask, a slice for the window.
+        if window is not None:
+            keys, values = keys[:, -window:], values[:, -window:]
+        grouped = queries.view(1, kv_heads, heads // kv_heads, head_dim)
+        attended = functional.scaled_dot_product_attention(grouped, keys[None], values[None])
+        return attended.reshape(1, heads * head_dim)
+    grouped = queries.view(count, kv_heads, heads // kv_heads, head_dim).permute(1, 2, 0, 3)
+    shape = (kv_heads, heads // kv_heads, keys.shape[1], head_dim)
+    keys, values = keys[:, None].expand(shape), values[:, None].expand(shape)
+    attended = functional.scaled_dot_product_attention(grouped, keys, values, attn_mask=mask, is_causal=mask is None)
+    return attended.permute(2, 0, 1, 3).reshape(count, heads * head_dim)

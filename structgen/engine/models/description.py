@@ -1,0 +1,138 @@
+"""What a model is, as plain data: sizes and the options in which decoder families differ.
+
+One description covers Llama 2 and 3, SmolLM2, Mistral, Qwen2 and Qwen3: pre-norm decoders with RMSNorm, rotary
+positions, grouped-query attention and a SwiGLU MLP. A family (:mod:`structgen.engine.models.families`) writes it from
+a file's metadata; whatever runs a model reads this and nothing else.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from structgen.errors import InvalidModelFile
+
+__all__ = ["LinearScaling", "Llama3Scaling", "ModelDescription", "Rope"]
+
+
+@dataclass(frozen=True)
+class LinearScaling:
+    """Position interpolation: every rotary frequency is divided by ``factor`` (Chen et al. 2023, arXiv:2306.15595)."""
+
+    factor: float
+
+
+@dataclass(frozen=True)
+class Llama3Scaling:
+    """Llama 3.1's scaling: low frequencies are divided by ``factor``, high ones stay, a ramp joins them.
+
+    A frequency counts as low or high by its wavelength in tokens, against ``original_max_position_embeddings``
+    divided by ``low_freq_factor`` and by ``high_freq_factor``.
+    """
+
+    factor: float
+    low_freq_factor: float
+    high_freq_factor: float
+    original_max_position_embeddings: int
+
+
+@dataclass(frozen=True)
+class Rope:
+    """Rotary position embedding (Su et al. 2021, arXiv:2104.09864) over the whole head, in half-split layout."""
+
+    theta: float
+    """Base of the frequencies: frequency ``i`` is ``theta ** (-2 i / head_dim)`` radians a token."""
+    scaling: LinearScaling | Llama3Scaling | None = None
+
+
+@dataclass(frozen=True)
+class ModelDescription:
+    """A decoder-only transformer.
+
+    Raises
+    ------
+    InvalidModelFile
+        The sizes do not fit each other, or one of them is not positive.
+    """
+
+    architecture: str
+    """The family's name, as in the plugin group ``structgen.models``."""
+    vocab_size: int
+    """Width of the logits; a tokenizer may know fewer tokens."""
+    hidden_size: int
+    intermediate_size: int
+    num_hidden_layers: int
+    num_attention_heads: int
+    num_key_value_heads: int
+    head_dim: int
+    max_position_embeddings: int
+    """The longest sequence, in tokens."""
+    rms_norm_eps: float
+    rope: Rope
+    sliding_windows: tuple[int | None, ...]
+    """For each layer how many tokens a token sees, itself included; None where it sees all before it."""
+    qkv_bias: bool = False
+    """Whether the query, key and value projections add a bias (Qwen2)."""
+    qk_norm: bool = False
+    """Whether each head's query and key pass an RMSNorm before the rotation (Qwen3)."""
+    tie_word_embeddings: bool = False
+    """Whether the output projection is the embedding."""
+
+    def __post_init__(self) -> None:
+        for name, size in self._sizes().items():
+            if size <= 0:
+                raise InvalidModelFile(f"{name} is {size}; it must be positive")
+        if self.num_attention_heads % self.num_key_value_heads:
+            raise InvalidModelFile(
+                f"num_attention_heads ({self.num_attention_heads}) is no multiple of num_key_value_heads "
+                f"({self.num_key_value_heads})"
+            )
+        if self.head_dim % 2:
+            raise InvalidModelFile(f"head_dim is {self.head_dim}; rotary embeddings need an even one")
+        if len(self.sliding_windows) != self.num_hidden_layers:
+            raise InvalidModelFile(
+                f"{len(self.sliding_windows)} attention windows for {self.num_hidden_layers} layers (num_hidden_layers)"
+            )
+
+    def _sizes(self) -> dict[str, float]:
+        names = (
+            "vocab_size", "hidden_size", "intermediate_size", "num_hidden_layers", "num_attention_heads",
+            "num_key_value_heads", "head_dim", "max_position_embeddings", "rms_norm_eps",
+        )  # fmt: skip
+        windows = {f"sliding window of layer {i}": w for i, w in enumerate(self.sliding_windows) if w is not None}
+        return {**{name: getattr(self, name) for name in names}, "rope_theta": self.rope.theta, **windows}
+
+    def tensor_shapes(self) -> dict[str, tuple[int, ...]]:
+        """Name and shape of every weight, by its Hugging Face name; matrices are ``[out, in]``."""
+        shapes: dict[str, tuple[int, ...]] = {
+            "model.embed_tokens.weight": (self.vocab_size, self.hidden_size),
+            "model.norm.weight": (self.hidden_size,),
+        }
+        if not self.tie_word_embeddings:
+            shapes["lm_head.weight"] = (self.vocab_size, self.hidden_size)
+        for layer in range(self.num_hidden_layers):
+            shapes.update({f"model.layers.{layer}.{name}": shape for name, shape in self._layer_shapes().items()})
+        return shapes
+
+    def _layer_shapes(self) -> dict[str, tuple[int, ...]]:
+        hidden, intermediate = self.hidden_size, self.intermediate_size
+        queries = self.num_attention_heads * self.head_dim
+        keys = self.num_key_value_heads * self.head_dim
+        shapes: dict[str, tuple[int, ...]] = {
+            "input_layernorm.weight": (hidden,),
+            "self_attn.q_proj.weight": (queries, hidden),
+            "self_attn.k_proj.weight": (keys, hidden),
+            "self_attn.v_proj.weight": (keys, hidden),
+            "self_attn.o_proj.weight": (hidden, queries),
+            "post_attention_layernorm.weight": (hidden,),
+            "mlp.gate_proj.weight": (intermediate, hidden),
+            "mlp.up_proj.weight": (intermediate, hidden),
+            "mlp.down_proj.weight": (hidden, intermediate),
+        }
+        if self.qkv_bias:
+            shapes["self_attn.q_proj.bias"] = (queries,)
+            shapes["self_attn.k_proj.bias"] = (keys,)
+            shapes["self_attn.v_proj.bias"] = (keys,)
+        if self.qk_norm:
+            shapes["self_attn.q_norm.weight"] = (self.head_dim,)
+            shapes["self_attn.k_norm.weight"] = (self.head_dim,)
+        return shapes
