@@ -27,7 +27,7 @@ CHUNK = 1 << 20
 """Bytes read at once while hashing and copying."""
 
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
-_FORBIDDEN = {errno.EACCES, errno.EPERM, errno.EROFS}
+_UNWRITABLE = {errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOENT, errno.ENOTDIR}
 
 
 def sha256_of(path: Path, report: Callable[[int], None] | None = None) -> str:
@@ -101,7 +101,7 @@ def require_space(folder: Path, needed: int, what: str) -> None:
 
 def is_disk_error(error: OSError) -> bool:
     """Is it about the disk (full, read-only, not ours), and not about the network?"""
-    return error.errno in _FULL | _FORBIDDEN
+    return error.errno in _FULL | _UNWRITABLE
 
 
 def disk_error(error: OSError, folder: Path, what: str) -> DownloadError:
@@ -111,7 +111,7 @@ def disk_error(error: OSError, folder: Path, what: str) -> DownloadError:
             f"{what}: the disk of {folder} is full ({error.strerror}); free some space, or set STRUCTGEN_CACHE "
             "to a folder on another disk"
         )
-    if error.errno in _FORBIDDEN:
+    if error.errno in _UNWRITABLE:
         return DownloadError(
             f"{what}: cannot write {error.filename or folder} ({error.strerror}); set STRUCTGEN_CACHE "
             "to a folder that you may write to"
