@@ -1,0 +1,17 @@
+"""Grammars as token-level automata: usable alone inside any engine, without torch."""
+
+from structgen.grammars.mask_pool import ALL_TOKENS, NO_TOKENS, MaskPool
+from structgen.grammars.token_automaton import DEAD, FINISHED, Explanation, Matcher, TokenAutomaton
+from structgen.grammars.vocabulary import TokenVocabulary
+
+__all__ = [
+    "ALL_TOKENS",
+    "DEAD",
+    "FINISHED",
+    "NO_TOKENS",
+    "Explanation",
+    "MaskPool",
+    "Matcher",
+    "TokenAutomaton",
+    "TokenVocabulary",
+]

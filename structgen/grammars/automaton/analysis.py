@@ -1,0 +1,229 @@
+"""What must be known of all rules before any is lowered: which can match, which can be empty, how short they can be."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from structgen.errors import GrammarError
+from structgen.grammars.automaton.tables import FAR
+from structgen.grammars.expr import (
+    NEVER,
+    Alternation,
+    ByteSet,
+    Call,
+    Expr,
+    Joined,
+    Literal,
+    Repetition,
+    Rule,
+    Sequence,
+)
+
+__all__ = ["Facts", "Lengths", "analyse", "literal_distances"]
+
+
+class Facts(NamedTuple):
+    """What holds of a rule or an expression."""
+
+    productive: bool
+    """Some string matches."""
+    nullable: bool
+    """The empty string matches."""
+    tokens: int
+    """So many tokens suffice for the shortest match that was found; `FAR` where single tokens cannot spell it."""
+
+
+_NOTHING = Facts(False, False, FAR)
+
+
+class Lengths(NamedTuple):
+    """What a vocabulary says about lengths."""
+
+    longest: int
+    """Bytes of the longest token."""
+    has: Callable[[bytes], bool]
+    """Whether these bytes are one token."""
+    single: int
+    """The bytes that are tokens, as a 256-bit integer."""
+
+
+def literal_distances(text: bytes, after: int, lengths: Lengths) -> list[int]:
+    """For each place of ``text``, its end included, the fewest tokens that spell the rest, plus ``after``."""
+    distances = [FAR] * len(text) + [min(after, FAR)]
+    for place in range(len(text) - 1, -1, -1):
+        for end in range(place + 1, min(len(text), place + lengths.longest) + 1):
+            if distances[end] + 1 < distances[place] and lengths.has(text[place:end]):
+                distances[place] = distances[end] + 1
+    return distances
+
+
+def analyse(start: Rule, lengths: Lengths) -> dict[Rule, Facts]:
+    """The facts of every rule that ``start`` can reach.
+
+    Raises
+    ------
+    GrammarError
+        A rule calls itself before it has read anything (left recursion).
+    """
+    order = _reachable(start)
+    facts = dict.fromkeys(order, _NOTHING)
+    changed = True
+    while changed:  # callees come first in `order`, so that all but circles settle in one round
+        changed = False
+        known: dict[Expr, Facts] = {}
+        for rule in order:
+            now = _facts_of(rule.body, facts, lengths, known)
+            if now != facts[rule]:
+                facts[rule], changed = now, True
+                known.clear()
+    _refuse_left_recursion(order, facts)
+    return facts
+
+
+def _reachable(start: Rule) -> list[Rule]:
+    """Every rule, those that a rule calls before it where there is no circle."""
+    done: list[Rule] = []
+    seen = {start}
+    stack = [(start, iter(called_rules(start.body)))]
+    while stack:
+        rule, callees = stack[-1]
+        for callee in callees:
+            if callee not in seen:
+                seen.add(callee)
+                stack.append((callee, iter(called_rules(callee.body))))
+                break
+        else:
+            done.append(rule)
+            stack.pop()
+    return done
+
+
+def parts_of(expr: Expr) -> tuple[Expr, ...]:
+    """The expressions directly inside ``expr``."""
+    if isinstance(expr, (Sequence, Alternation)):
+        return expr.parts
+    if isinstance(expr, Repetition):
+        return (expr.part,)
+    if isinstance(expr, Joined):
+        return (*(item for item, _ in expr.items), expr.separator)
+    return ()
+
+
+def called_rules(expr: Expr) -> Iterator[Rule]:
+    """The rules that ``expr`` calls, each once, in order."""
+    seen: set[Expr] = {expr}
+    pending = [expr]
+    while pending:
+        one = pending.pop()
+        if isinstance(one, Call):
+            yield one.rule
+        for part in reversed(parts_of(one)):
+            if part not in seen:
+                seen.add(part)
+                pending.append(part)
+
+
+def _facts_of(expr: Expr, facts: dict[Rule, Facts], lengths: Lengths, known: dict[Expr, Facts]) -> Facts:
+    found = known.get(expr)
+    if found is None:
+        found = known[expr] = _compute(expr, facts, lengths, known)
+    return found
+
+
+def _compute(expr: Expr, facts: dict[Rule, Facts], lengths: Lengths, known: dict[Expr, Facts]) -> Facts:
+    if isinstance(expr, Literal):
+        return Facts(True, not expr.text, literal_distances(expr.text, 0, lengths)[0])
+    if isinstance(expr, ByteSet):
+        return Facts(expr is not NEVER, False, 1 if expr.bits & lengths.single else FAR)
+    if isinstance(expr, Call):
+        return facts[expr.rule]
+    inner = [_facts_of(part, facts, lengths, known) for part in parts_of(expr)]
+    if isinstance(expr, Sequence):
+        return _all_of(inner)
+    if isinstance(expr, Alternation):
+        return Facts(any(f.productive for f in inner), any(f.nullable for f in inner), min(f.tokens for f in inner))
+    if isinstance(expr, Repetition):
+        if expr.low == 0:
+            return Facts(True, True, 0)
+        return Facts(inner[0].productive, inner[0].nullable, min(FAR, inner[0].tokens * expr.low))
+    if isinstance(expr, Joined):
+        return _joined_facts(expr, inner)
+    return Facts(True, False, 1)  # a special token
+
+
+def _all_of(inner: list[Facts]) -> Facts:
+    return Facts(
+        all(f.productive for f in inner),
+        all(f.nullable for f in inner),
+        min(FAR, sum(f.tokens for f in inner)),
+    )
+
+
+def _joined_facts(expr: Joined, inner: list[Facts]) -> Facts:
+    required = [f for f, (_, is_required) in zip(inner, expr.items, strict=False) if is_required]
+    separators = [inner[-1]] * (len(required) - 1)
+    return _all_of(required + separators)
+
+
+def _refuse_left_recursion(order: list[Rule], facts: dict[Rule, Facts]) -> None:
+    first = {rule: set(_first_calls(rule.body, facts)) for rule in order}
+    done: set[Rule] = set()
+    for root in order:
+        path: dict[Rule, Iterator[Rule]] = {}
+        pending = [root]
+        while pending:
+            rule = pending[-1]
+            if rule in done:
+                pending.pop()
+                continue
+            callees = path.setdefault(rule, iter(first[rule]))
+            callee = next(callees, None)
+            if callee is None:
+                done.add(rule)
+                del path[rule]
+                pending.pop()
+            elif callee in path:
+                raise GrammarError(f"rule {callee.name!r} calls itself before it reads anything (left recursion)")
+            else:
+                pending.append(callee)
+
+
+def _first_calls(expr: Expr, facts: dict[Rule, Facts]) -> Iterator[Rule]:
+    """The rules that ``expr`` may call before it has read a symbol."""
+    if isinstance(expr, Call):
+        yield expr.rule
+    elif isinstance(expr, Alternation):
+        for part in expr.parts:
+            yield from _first_calls(part, facts)
+    elif isinstance(expr, Repetition):
+        yield from _first_calls(expr.part, facts)
+    elif isinstance(expr, Sequence):
+        for part in expr.parts:
+            yield from _first_calls(part, facts)
+            if not _nullable(part, facts):
+                return
+    elif isinstance(expr, Joined):
+        for item, required in expr.items:
+            yield from _first_calls(item, facts)
+            if _nullable(item, facts):
+                yield from _first_calls(expr.separator, facts)
+            elif required:
+                return
+
+
+def _nullable(expr: Expr, facts: dict[Rule, Facts]) -> bool:
+    if isinstance(expr, Call):
+        return facts[expr.rule].nullable
+    if isinstance(expr, Sequence):
+        return all(_nullable(part, facts) for part in expr.parts)
+    if isinstance(expr, Alternation):
+        return any(_nullable(part, facts) for part in expr.parts)
+    if isinstance(expr, Repetition):
+        return expr.low == 0 or _nullable(expr.part, facts)
+    if isinstance(expr, Joined):
+        required = [item for item, is_required in expr.items if is_required]
+        return all(_nullable(item, facts) for item in required) and (
+            len(required) < 2 or _nullable(expr.separator, facts)
+        )
+    return expr is not NEVER and isinstance(expr, Literal) and not expr.text

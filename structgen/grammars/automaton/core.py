@@ -1,0 +1,211 @@
+"""StackAutomaton: the tables of one grammar and the lock under which compiled code fills them."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from collections.abc import Callable
+from typing import TypeVar
+
+import numpy as np
+
+from structgen.errors import GrammarError, GrammarLimitExceeded
+from structgen.grammars.automaton import walk
+from structgen.grammars.automaton._jit import Int32Array
+from structgen.grammars.automaton.analysis import Lengths, analyse
+from structgen.grammars.automaton.determinize import rehash_states
+from structgen.grammars.automaton.lowering import Lowering
+from structgen.grammars.automaton.stacks import rehash_sets, start_set
+from structgen.grammars.automaton.tables import (
+    ACCEPT,
+    BYTESETS,
+    C_WANTED_RULE,
+    C_WANTED_TABLE,
+    FAR,
+    I_STATE,
+    ITEMS,
+    MEMO,
+    N_BYTESETS,
+    N_MEMO,
+    N_NODES,
+    N_RULES,
+    N_SETS,
+    N_STATES,
+    NODES,
+    NOTHING,
+    Q_DISTANCE,
+    RULES,
+    S_RULE,
+    SETS,
+    STATES,
+    U_NODE,
+    OutOfRoom,
+    RuleWanted,
+    Tables,
+)
+from structgen.grammars.automaton.walk import Trie
+from structgen.grammars.expr import Rule
+
+__all__ = ["StackAutomaton"]
+
+_Result = TypeVar("_Result")
+
+
+class StackAutomaton:
+    """The automaton of a grammar over bytes and special tokens; its states are closed sets (see `stacks`).
+
+    Thread-safe: every call that may build something runs under one lock, with the GIL released.
+
+    Parameters
+    ----------
+    start : Rule
+        What a text must match.
+    lengths : Lengths
+        Of the vocabulary, for distances.
+    trie : Trie
+        Of the vocabulary's tokens.
+    max_bytes : int
+        Limit on the tables.
+
+    Raises
+    ------
+    GrammarError
+        Nothing can match, or a rule is left-recursive.
+    """
+
+    def __init__(self, start: Rule, lengths: Lengths, trie: Trie, max_bytes: int) -> None:
+        self._facts = analyse(start, lengths)
+        if not self._facts[start].productive:
+            raise GrammarError(f"rule {start.name!r} is unsatisfiable: no text matches it")
+        self._lengths, self._trie, self._max_bytes = lengths, trie, max_bytes
+        self._tables = Tables()
+        self._lock = threading.RLock()
+        self._rule_numbers: dict[Rule, int] = {start: 0}
+        self._rules: list[Rule] = []  # by number
+        self._byteset_numbers: dict[int, int] = {}
+        self._publish_rules()
+        self.start = self._run(lambda memory: start_set(memory, 0))
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the tables."""
+        return self._tables.memory.nbytes
+
+    @property
+    def states(self) -> int:
+        """States (closed sets and what lies below them) built so far."""
+        return self._tables.count(N_SETS)
+
+    @property
+    def rule_states(self) -> int:
+        """States of rule automata built so far."""
+        return self._tables.count(N_STATES)
+
+    def advance(self, state: int, token_id: int) -> int:
+        """The state after a token, 0 where it cannot come."""
+        return self._run(lambda memory: walk.advance(memory, self._trie.starts, self._trie.text, state, token_id))
+
+    def advance_bytes(self, state: int, text: bytes) -> int:
+        """The state after ``text``, 0 where it cannot come."""
+        array = np.frombuffer(bytearray(text), np.uint8)
+        return self._run(lambda memory: walk.advance_bytes(memory, array, state))
+
+    def fill_row(self, state: int, row: Int32Array, budget: int = 2 * FAR) -> int:
+        """Write the mask of ``state`` without end tokens; returns the number of tokens in it."""
+        nodes, tokens, _, _ = self._trie
+        return self._run(lambda memory: walk.fill_row(memory, nodes, tokens, state, budget, row))
+
+    def successors(self, state: int, limit: int) -> list[int] | None:
+        """The distinct states one token on, ``None`` where there are more than ``limit``."""
+        found = np.empty(limit, np.int32)
+        count = self._run(lambda memory: walk.successors(memory, self._trie.nodes, state, found))
+        return None if count < 0 else [int(one) for one in found[:count]]
+
+    def next_bytes(self, state: int) -> bytes:
+        """The bytes that may come next, in order."""
+        allowed = np.empty(256, np.uint8)
+        self._run(lambda memory: walk.next_bytes(memory, state, allowed))
+        return bytes(np.flatnonzero(allowed).astype(np.uint8))
+
+    def has_special_tokens(self, state: int) -> bool:
+        """Whether a special token may come next."""
+        return self._run(lambda memory: walk.has_tokens(memory, state))
+
+    def is_accepting(self, state: int) -> bool:
+        """Whether the text may end in ``state``."""
+        first, count = self._items_of(state)
+        return count > 0 and int(self._tables[ITEMS][first, I_STATE]) == ACCEPT  # items are sorted and it is the least
+
+    def distance(self, state: int) -> int:
+        """So many tokens suffice to an end; `FAR` or more where no bound is known."""
+        return int(self._tables[SETS][state, Q_DISTANCE])
+
+    def rules(self, state: int) -> list[Rule]:
+        """The rules that a text in ``state`` may be in."""
+        first, count = self._items_of(state)
+        states, items = self._tables[STATES], self._tables[ITEMS]
+        found = {int(states[items[place, 0], S_RULE]) for place in range(first, first + count) if items[place, 0]}
+        return [self._rules[number] for number in sorted(found)]
+
+    def _items_of(self, state: int) -> tuple[int, int]:
+        if state == NOTHING:
+            return 0, 0
+        first, count, _ = self._tables[SETS][state]
+        return int(first), int(count)
+
+    def _run(self, work: Callable[[Int32Array], _Result]) -> _Result:
+        """Call compiled code until it has had all the room and rules that it asked for."""
+        with self._lock:
+            while True:
+                try:
+                    return work(self._tables.memory)
+                except OutOfRoom:
+                    self._grow(self._tables.count(C_WANTED_TABLE))
+                except RuleWanted:
+                    self._lower(self._tables.count(C_WANTED_RULE))
+
+    def _grow(self, table: int) -> None:
+        if self.nbytes > self._max_bytes:
+            raise GrammarLimitExceeded(
+                f"the automaton needs more than max_bytes={self._max_bytes:,}; simplify the grammar or raise the limit"
+            )
+        self._tables.grow(table)
+        if table == STATES:
+            rehash_states(self._tables.memory)
+        elif table == SETS:
+            rehash_sets(self._tables.memory)
+        elif table == MEMO:  # only a cache: it fills again
+            self._tables.set_count(N_MEMO, 0)
+
+    def _lower(self, number: int) -> None:
+        rule, first = self._rules[number], self._tables.count(N_NODES)
+        lowering = Lowering(first, number, self._rule_numbers, self._byteset_numbers, self._facts, self._lengths)
+        entry = lowering.lower_rule(rule.body)
+        end = first + len(lowering.nodes)
+        self._make_room(NODES, end)
+        self._tables[NODES][first:end] = lowering.nodes
+        self._tables.set_count(N_NODES, end)
+        self._publish_bytesets()
+        self._publish_rules()
+        self._tables[RULES][number, U_NODE] = entry
+
+    def _publish_bytesets(self) -> None:
+        """Write the byte sets that lowering has numbered since."""
+        known, total = self._tables.count(N_BYTESETS), len(self._byteset_numbers)
+        self._make_room(BYTESETS, total)
+        for bits in itertools.islice(self._byteset_numbers, known, None):
+            words = np.frombuffer(bits.to_bytes(32, "little"), np.int32)
+            self._tables[BYTESETS][self._byteset_numbers[bits]] = words
+        self._tables.set_count(N_BYTESETS, total)
+
+    def _publish_rules(self) -> None:
+        """Make rows for the rules that lowering has numbered since; they are lowered when reached."""
+        known, total = self._tables.count(N_RULES), len(self._rule_numbers)
+        self._make_room(RULES, total)
+        self._rules += itertools.islice(self._rule_numbers, known, None)
+        self._tables[RULES][known:total, U_NODE] = -1
+        self._tables.set_count(N_RULES, total)
+
+    def _make_room(self, table: int, rows: int) -> None:
+        while rows > len(self._tables[table]):
+            self._grow(table)

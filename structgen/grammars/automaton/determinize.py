@@ -1,0 +1,289 @@
+"""Rule automata, built lazily: subset construction over the nodes of a rule's NFA, one transition at a time.
+
+A state is the set of nodes that a text may have reached inside its rule. Bytes that no node tells apart get their
+transition together. What a call returns to is a state of the calling rule; the called rule is stepped by `stacks`.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from structgen.grammars.automaton._jit import Int32Array, compiled, inner
+from structgen.grammars.automaton.tables import (
+    ACCEPT,
+    BYTES,
+    BYTESETS,
+    C_NODE_EPOCH,
+    C_WANTED_RULE,
+    CALL,
+    CALLS,
+    F_BYTES,
+    F_CALLS,
+    F_FINAL,
+    F_TOKENS,
+    FAR,
+    FINAL,
+    HOLE,
+    K_ARGUMENT,
+    K_DISTANCE,
+    K_KIND,
+    K_NEXT,
+    K_OTHER,
+    K_RULE,
+    L_BACK,
+    L_RULE,
+    N_CALLS,
+    N_STATE_NODES,
+    N_STATES,
+    NO_STATE,
+    NODE_WORK,
+    NODES,
+    RULES,
+    S_CALL_COUNT,
+    S_CALLS,
+    S_COUNT,
+    S_DISTANCE,
+    S_FLAGS,
+    S_NODES,
+    S_RULE,
+    SPLIT,
+    STATE_HASH,
+    STATE_NODES,
+    STATES,
+    TOKEN,
+    TRANSITIONS,
+    U_NODE,
+    U_STATE,
+    RuleWanted,
+    cell,
+    get_count,
+    need,
+    put,
+    rows_of,
+    set_count,
+)
+
+__all__ = ["after_call", "next_state", "rehash_states", "start_state", "state_after_token"]
+
+W_NODE, W_EPOCH = 0, 1  # columns of NODE_WORK: a list of nodes, and when each was last seen
+
+
+@inner
+def _has_byte(m: Int32Array, bits: int, byte: int) -> bool:
+    return (cell(m, BYTESETS, bits, byte >> 5) >> (byte & 31)) & 1 == 1
+
+
+@inner
+def _open_list(m: Int32Array) -> int:
+    """Begin an empty list of nodes; returns its length."""
+    set_count(m, C_NODE_EPOCH, get_count(m, C_NODE_EPOCH) + 1)
+    return 0
+
+
+@inner
+def _reach(m: Int32Array, node: int, found: int) -> int:
+    """Add ``node``, or what its splits lead to, to the list; returns the list's length."""
+    epoch = get_count(m, C_NODE_EPOCH)
+    pending = np.empty(64, np.int64)
+    pending[0] = node
+    waiting = 1
+    while waiting:
+        waiting -= 1
+        node = pending[waiting]
+        if cell(m, NODE_WORK, node, W_EPOCH) == epoch:
+            continue
+        put(m, NODE_WORK, node, W_EPOCH, epoch)
+        if cell(m, NODES, node, K_KIND) != SPLIT:
+            put(m, NODE_WORK, found, W_NODE, node)
+            found += 1
+            continue
+        if waiting + 2 > len(pending):
+            larger = np.empty(2 * len(pending), np.int64)
+            for place in range(waiting):
+                larger[place] = pending[place]
+            pending = larger
+        pending[waiting] = cell(m, NODES, node, K_OTHER)
+        pending[waiting + 1] = cell(m, NODES, node, K_NEXT)
+        waiting += 2
+    return found
+
+
+@inner
+def _after_nodes(m: Int32Array, state: int, kind: int, argument: int) -> int:
+    """List what follows the nodes of ``state`` with this kind and argument; returns the list's length."""
+    found = _open_list(m)
+    first = cell(m, STATES, state, S_NODES)
+    for place in range(first, first + cell(m, STATES, state, S_COUNT)):
+        node = cell(m, STATE_NODES, place, 0)
+        if cell(m, NODES, node, K_KIND) == kind and cell(m, NODES, node, K_ARGUMENT) == argument:
+            found = _reach(m, cell(m, NODES, node, K_NEXT), found)
+    return found
+
+
+@inner
+def _sort_list(m: Int32Array, found: int) -> None:
+    """Shell sort: short lists are the rule, and it compiles in no time."""
+    gap = found // 2
+    while gap:
+        for place in range(gap, found):
+            node, hole = cell(m, NODE_WORK, place, W_NODE), place
+            while hole >= gap and cell(m, NODE_WORK, hole - gap, W_NODE) > node:
+                put(m, NODE_WORK, hole, W_NODE, cell(m, NODE_WORK, hole - gap, W_NODE))
+                hole -= gap
+            put(m, NODE_WORK, hole, W_NODE, node)
+        gap //= 2
+
+
+@inner
+def _hash(m: Int32Array, table: int, first: int, count: int) -> int:
+    """Of the first column of ``count`` rows; FNV-1a over whole numbers, folded."""
+    value = np.uint64(14695981039346656037)
+    for place in range(first, first + count):
+        value = (value ^ np.uint64(cell(m, table, place, 0))) * np.uint64(1099511628211)
+    return np.int64((value ^ (value >> np.uint64(29))) & np.uint64(0x7FFFFFFF))
+
+
+@inner
+def _is_list(m: Int32Array, state: int, found: int) -> bool:
+    if cell(m, STATES, state, S_COUNT) != found:
+        return False
+    first = cell(m, STATES, state, S_NODES)
+    for place in range(found):
+        if cell(m, STATE_NODES, first + place, 0) != cell(m, NODE_WORK, place, W_NODE):
+            return False
+    return True
+
+
+@inner
+def _add_call(m: Int32Array, first: int, end: int, rule: int) -> int:
+    for place in range(first, end):
+        if cell(m, CALLS, place, L_RULE) == rule:
+            return end
+    put(m, CALLS, end, L_RULE, rule)
+    put(m, CALLS, end, L_BACK, HOLE)
+    return end + 1
+
+
+@inner
+def _append_state(m: Int32Array, found: int) -> int:
+    state, first, call = get_count(m, N_STATES), get_count(m, N_STATE_NODES), get_count(m, N_CALLS)
+    need(m, STATES, state + 1)
+    need(m, STATE_NODES, first + found)
+    need(m, CALLS, call + found)
+    flags, distance, end = 0, FAR, call
+    for place in range(found):
+        node = cell(m, NODE_WORK, place, W_NODE)
+        put(m, STATE_NODES, first + place, 0, node)
+        distance = min(distance, cell(m, NODES, node, K_DISTANCE))
+        kind = cell(m, NODES, node, K_KIND)
+        if kind == FINAL:
+            flags |= F_FINAL
+        elif kind == BYTES:
+            flags |= F_BYTES
+        elif kind == TOKEN:
+            flags |= F_TOKENS
+        else:
+            flags |= F_CALLS
+            end = _add_call(m, call, end, cell(m, NODES, node, K_ARGUMENT))
+    put(m, STATES, state, S_NODES, first)
+    put(m, STATES, state, S_COUNT, found)
+    put(m, STATES, state, S_FLAGS, flags)
+    put(m, STATES, state, S_DISTANCE, distance)
+    put(m, STATES, state, S_RULE, cell(m, NODES, cell(m, NODE_WORK, 0, W_NODE), K_RULE))
+    put(m, STATES, state, S_CALLS, call)
+    put(m, STATES, state, S_CALL_COUNT, end - call)
+    set_count(m, N_STATES, state + 1)
+    set_count(m, N_STATE_NODES, first + found)
+    set_count(m, N_CALLS, end)
+    return state
+
+
+@inner
+def _intern_state(m: Int32Array, found: int) -> int:
+    """The state with the nodes of the list, an old one where there is one."""
+    _sort_list(m, found)
+    last = rows_of(m, STATE_HASH) - 1
+    slot = _hash(m, NODE_WORK, 0, found) & last
+    while cell(m, STATE_HASH, slot, 0) != 0:
+        state = cell(m, STATE_HASH, slot, 0)
+        if _is_list(m, state, found):
+            return state
+        slot = (slot + 1) & last
+    state = _append_state(m, found)
+    put(m, STATE_HASH, slot, 0, state)
+    return state
+
+
+@inner
+def _fill_transition(m: Int32Array, state: int, byte: int) -> int:
+    alike = np.empty(8, np.int64)  # the bytes that every node treats as it does this one
+    for word in range(8):
+        alike[word] = -1
+    found = _open_list(m)
+    first = cell(m, STATES, state, S_NODES)
+    for place in range(first, first + cell(m, STATES, state, S_COUNT)):
+        node = cell(m, STATE_NODES, place, 0)
+        if cell(m, NODES, node, K_KIND) != BYTES:
+            continue
+        bits = cell(m, NODES, node, K_ARGUMENT)
+        reads = _has_byte(m, bits, byte)
+        if reads:
+            found = _reach(m, cell(m, NODES, node, K_NEXT), found)
+        for word in range(8):
+            word_bits = cell(m, BYTESETS, bits, word)
+            alike[word] &= word_bits if reads else ~word_bits
+    target = _intern_state(m, found) if found else NO_STATE
+    for other in range(256):
+        if (alike[other >> 5] >> (other & 31)) & 1:
+            put(m, TRANSITIONS, state, other, target)
+    return target
+
+
+@inner
+def next_state(m: Int32Array, state: int, byte: int) -> int:
+    """The state of the same rule after ``byte``, or `NO_STATE`; built when first asked for."""
+    target = cell(m, TRANSITIONS, state, byte)
+    return target if target != HOLE else _fill_transition(m, state, byte)
+
+
+@inner
+def state_after_token(m: Int32Array, state: int, token: int) -> int:
+    """The state of the same rule after the special token ``token``, or `NO_STATE`."""
+    found = _after_nodes(m, state, TOKEN, token)
+    return _intern_state(m, found) if found else NO_STATE
+
+
+@inner
+def after_call(m: Int32Array, state: int, call: int) -> int:
+    """The state to return to after call number ``call`` of ``state``."""
+    place = cell(m, STATES, state, S_CALLS) + call
+    target = cell(m, CALLS, place, L_BACK)
+    if target == HOLE:
+        target = _intern_state(m, _after_nodes(m, state, CALL, cell(m, CALLS, place, L_RULE)))
+        put(m, CALLS, place, L_BACK, target)
+    return target
+
+
+@inner
+def start_state(m: Int32Array, rule: int) -> int:
+    """The start state of ``rule``."""
+    state = cell(m, RULES, rule, U_STATE)
+    if state == HOLE:
+        node = cell(m, RULES, rule, U_NODE)
+        if node < 0:
+            set_count(m, C_WANTED_RULE, rule)
+            raise RuleWanted
+        state = _intern_state(m, _reach(m, node, _open_list(m)))
+        put(m, RULES, rule, U_STATE, state)
+    return state
+
+
+@compiled
+def rehash_states(m: Int32Array) -> None:
+    """Enter every state into an emptied `STATE_HASH`."""
+    last = rows_of(m, STATE_HASH) - 1
+    for state in range(ACCEPT + 1, get_count(m, N_STATES)):
+        slot = _hash(m, STATE_NODES, cell(m, STATES, state, S_NODES), cell(m, STATES, state, S_COUNT)) & last
+        while cell(m, STATE_HASH, slot, 0) != 0:
+            slot = (slot + 1) & last
+        put(m, STATE_HASH, slot, 0, state)

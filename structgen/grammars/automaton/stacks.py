@@ -1,0 +1,359 @@
+"""Stacks of rule states as values: sets of (state, set below), hash-consed and never changed.
+
+A set stands for several stacks at once::
+
+    {(key, S1), (space, S2)}    where S1 = {(after key, BOTTOM)} and S2 = {(key, S1)}
+
+Every stack that begins with an item continues with one of the set below it. A set holds a state at most once:
+two items with one state are one item over the union of what lies below them, which stands for the same stacks.
+So a set is a deterministic automaton of stacks read from the top, and equal sets have equal numbers.
+
+A *closed* set holds only what can be stepped next: states with bytes or tokens of their own, and `ACCEPT`
+where the text may end. Calls were entered and finished rules were left when it was made.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from structgen.grammars.automaton._jit import Int32Array, Int64Table, compiled, inner
+from structgen.grammars.automaton.determinize import after_call, next_state, start_state, state_after_token
+from structgen.grammars.automaton.tables import (
+    ACCEPT,
+    BOTTOM,
+    C_BACK,
+    C_STATE_EPOCH,
+    CALLS,
+    F_BYTES,
+    F_FINAL,
+    F_TOKENS,
+    FAR,
+    I_BELOW,
+    I_STATE,
+    ITEMS,
+    L_RULE,
+    MEMO,
+    N_ITEMS,
+    N_MEMO,
+    N_SETS,
+    NO_STATE,
+    NOTHING,
+    Q_COUNT,
+    Q_DISTANCE,
+    Q_FIRST,
+    S_CALL_COUNT,
+    S_CALLS,
+    S_DISTANCE,
+    S_FLAGS,
+    SET_HASH,
+    SETS,
+    STATE_WORK,
+    STATES,
+    cell,
+    get_count,
+    need,
+    put,
+    rows_of,
+    set_count,
+)
+
+__all__ = ["after_token", "pack", "rehash_sets", "start_set", "step", "unpack"]
+
+# Columns of STATE_WORK: when a state was last seen and its place in the worklist; the worklist's items and what is done.
+W_EPOCH, W_PLACE, W_STATE, W_BELOW, W_DONE = range(5)
+
+# MEMO: closed sets by (state, set below) that were entered, and by (SEVERAL - byte, set) that were stepped.
+M_ONE, M_OTHER, M_SET = range(3)
+
+# While a text is walked, a closed set with one steppable item travels as that (state, set below), which costs no
+# interning; any other as (SEVERAL, set), and nothing as (0, 0).
+SEVERAL = -1
+
+
+@inner
+def _hash_items(items: Int64Table, count: int) -> int:
+    value = np.uint64(14695981039346656037)
+    for place in range(count):
+        value = (value ^ np.uint64(items[place, I_STATE])) * np.uint64(1099511628211)
+        value = (value ^ np.uint64(items[place, I_BELOW])) * np.uint64(1099511628211)
+    return np.int64((value ^ (value >> np.uint64(29))) & np.uint64(0x7FFFFFFF))
+
+
+@inner
+def _has_items(m: Int32Array, number: int, items: Int64Table, count: int) -> bool:
+    if cell(m, SETS, number, Q_COUNT) != count:
+        return False
+    first = cell(m, SETS, number, Q_FIRST)
+    for place in range(count):
+        if cell(m, ITEMS, first + place, I_STATE) != items[place, I_STATE]:
+            return False
+        if cell(m, ITEMS, first + place, I_BELOW) != items[place, I_BELOW]:
+            return False
+    return True
+
+
+@inner
+def _append_set(m: Int32Array, items: Int64Table, count: int) -> int:
+    number, first = get_count(m, N_SETS), get_count(m, N_ITEMS)
+    need(m, SETS, number + 1)
+    need(m, ITEMS, first + count)
+    distance = FAR
+    for place in range(count):
+        state, below = items[place, I_STATE], items[place, I_BELOW]
+        put(m, ITEMS, first + place, I_STATE, state)
+        put(m, ITEMS, first + place, I_BELOW, below)
+        through = cell(m, STATES, state, S_DISTANCE) + cell(m, SETS, below, Q_DISTANCE) if state != ACCEPT else 0
+        distance = min(distance, through)
+    put(m, SETS, number, Q_FIRST, first)
+    put(m, SETS, number, Q_COUNT, count)
+    put(m, SETS, number, Q_DISTANCE, distance)
+    set_count(m, N_SETS, number + 1)
+    set_count(m, N_ITEMS, first + count)
+    return number
+
+
+@inner
+def _intern(m: Int32Array, items: Int64Table, count: int) -> int:
+    """The number of the set with these items, which are sorted by state."""
+    if count == 0:
+        return NOTHING
+    if count == 1 and items[0, I_STATE] == ACCEPT:
+        return BOTTOM
+    last = rows_of(m, SET_HASH) - 1
+    slot = _hash_items(items, count) & last
+    while cell(m, SET_HASH, slot, 0) != 0:
+        if _has_items(m, cell(m, SET_HASH, slot, 0), items, count):
+            return cell(m, SET_HASH, slot, 0)
+        slot = (slot + 1) & last
+    number = _append_set(m, items, count)
+    put(m, SET_HASH, slot, 0, number)
+    return number
+
+
+@inner
+def unpack(m: Int32Array, closed: int) -> tuple[int, int]:
+    """The travelling form of a closed set."""
+    first = cell(m, SETS, closed, Q_FIRST)
+    if cell(m, SETS, closed, Q_COUNT) == 1 and cell(m, ITEMS, first, I_STATE) != ACCEPT:
+        return cell(m, ITEMS, first, I_STATE), cell(m, ITEMS, first, I_BELOW)
+    return (SEVERAL, closed) if closed != NOTHING else (0, 0)
+
+
+@inner
+def pack(m: Int32Array, state: int, below: int) -> int:
+    """The closed set of a travelling form."""
+    if state == SEVERAL:
+        return below
+    if state == 0:
+        return NOTHING
+    items = np.empty((1, 2), np.int64)
+    items[0, I_STATE], items[0, I_BELOW] = state, below
+    return _intern(m, items, 1)
+
+
+@inner
+def _union(m: Int32Array, one: int, other: int) -> int:
+    """The set that stands for the stacks of both."""
+    if one == other or other == NOTHING:
+        return one
+    if one == NOTHING:
+        return other
+    a, b = cell(m, SETS, one, Q_FIRST), cell(m, SETS, other, Q_FIRST)
+    a_end, b_end = a + cell(m, SETS, one, Q_COUNT), b + cell(m, SETS, other, Q_COUNT)
+    items = np.empty((a_end - a + b_end - b, 2), np.int64)
+    kept = 0
+    while a < a_end or b < b_end:
+        left = cell(m, ITEMS, a, I_STATE) if a < a_end else FAR
+        right = cell(m, ITEMS, b, I_STATE) if b < b_end else FAR
+        items[kept, I_STATE] = min(left, right)
+        if left < right:
+            items[kept, I_BELOW] = cell(m, ITEMS, a, I_BELOW)
+        elif right < left:
+            items[kept, I_BELOW] = cell(m, ITEMS, b, I_BELOW)
+        else:
+            items[kept, I_BELOW] = _union(m, cell(m, ITEMS, a, I_BELOW), cell(m, ITEMS, b, I_BELOW))
+        a += left <= right
+        b += right <= left
+        kept += 1
+    return _intern(m, items, kept)
+
+
+@inner
+def _memo_slot(m: Int32Array, one: int, other: int) -> int:
+    """Where (``one``, ``other``) stands in the memo, or may be put."""
+    last = rows_of(m, MEMO) - 1
+    mixed = (np.uint64(one) * np.uint64(0x9E3779B97F4A7C15)) ^ (np.uint64(other) * np.uint64(0xC2B2AE3D27D4EB4F))
+    slot = np.int64(mixed >> np.uint64(33)) & last
+    while cell(m, MEMO, slot, M_ONE) != 0 and (
+        cell(m, MEMO, slot, M_ONE) != one or cell(m, MEMO, slot, M_OTHER) != other
+    ):
+        slot = (slot + 1) & last
+    return slot
+
+
+@inner
+def _remember(m: Int32Array, one: int, other: int, closed: int) -> int:
+    """Put a closed set into the memo; returns its place there."""
+    need(m, MEMO, 2 * get_count(m, N_MEMO))
+    slot = _memo_slot(m, one, other)
+    put(m, MEMO, slot, M_ONE, one)
+    put(m, MEMO, slot, M_OTHER, other)
+    put(m, MEMO, slot, M_SET, closed)
+    set_count(m, N_MEMO, get_count(m, N_MEMO) + 1)
+    return slot
+
+
+@inner
+def _open_work(m: Int32Array) -> None:
+    set_count(m, C_STATE_EPOCH, get_count(m, C_STATE_EPOCH) + 1)
+
+
+@inner
+def _add(m: Int32Array, found: int, state: int, below: int) -> int:
+    """Add an item to the worklist, or merge it there; returns the worklist's length."""
+    epoch = get_count(m, C_STATE_EPOCH)
+    if cell(m, STATE_WORK, state, W_EPOCH) != epoch:
+        put(m, STATE_WORK, state, W_EPOCH, epoch)
+        put(m, STATE_WORK, state, W_PLACE, found)
+        put(m, STATE_WORK, found, W_STATE, state)
+        put(m, STATE_WORK, found, W_BELOW, below)
+        put(m, STATE_WORK, found, W_DONE, 0)
+        return found + 1
+    place = cell(m, STATE_WORK, state, W_PLACE)
+    merged = _union(m, cell(m, STATE_WORK, place, W_BELOW), below)
+    if merged != cell(m, STATE_WORK, place, W_BELOW):
+        put(m, STATE_WORK, place, W_BELOW, merged)
+        put(m, STATE_WORK, place, W_DONE, 0)
+        set_count(m, C_BACK, min(get_count(m, C_BACK), place))
+    return found
+
+
+@inner
+def _leave(m: Int32Array, found: int, state: int, below: int) -> int:
+    """Add what lies below a rule that may end here."""
+    if cell(m, STATES, state, S_FLAGS) & F_FINAL:
+        first = cell(m, SETS, below, Q_FIRST)
+        for item in range(first, first + cell(m, SETS, below, Q_COUNT)):
+            found = _add(m, found, cell(m, ITEMS, item, I_STATE), cell(m, ITEMS, item, I_BELOW))
+    return found
+
+
+@inner
+def _call(m: Int32Array, found: int, state: int, below: int) -> int:
+    """Add the starts of the rules that ``state`` calls, above the states that they return to."""
+    for call in range(cell(m, STATES, state, S_CALL_COUNT)):
+        rule = cell(m, CALLS, cell(m, STATES, state, S_CALLS) + call, L_RULE)
+        start, back = start_state(m, rule), after_call(m, state, call)
+        # A last call returns to what its caller would: the stack of a list does not grow with the list.
+        is_last = cell(m, STATES, back, S_FLAGS) == F_FINAL
+        found = _add(m, found, start, below if is_last else pack(m, back, below))
+    return found
+
+
+@inner
+def _collect(m: Int32Array, found: int) -> int:
+    """The set of the worklist's items that can be stepped, or end the text."""
+    items = np.empty((found, 2), np.int64)
+    kept = 0
+    for place in range(found):
+        state = cell(m, STATE_WORK, place, W_STATE)
+        if state != ACCEPT and not cell(m, STATES, state, S_FLAGS) & (F_BYTES | F_TOKENS):
+            continue
+        hole = kept  # insertion sort: a set has few items
+        while hole and items[hole - 1, I_STATE] > state:
+            items[hole, I_STATE], items[hole, I_BELOW] = items[hole - 1, I_STATE], items[hole - 1, I_BELOW]
+            hole -= 1
+        items[hole, I_STATE], items[hole, I_BELOW] = state, cell(m, STATE_WORK, place, W_BELOW)
+        kept += 1
+    return _intern(m, items, kept)
+
+
+@inner
+def _close(m: Int32Array, found: int) -> int:
+    """Close the worklist: enter every call, leave every finished rule, until nothing new comes."""
+    place = 0
+    while place < found:
+        set_count(m, C_BACK, place + 1)
+        if not cell(m, STATE_WORK, place, W_DONE):
+            put(m, STATE_WORK, place, W_DONE, 1)
+            state, below = cell(m, STATE_WORK, place, W_STATE), cell(m, STATE_WORK, place, W_BELOW)
+            if state != ACCEPT:
+                found = _leave(m, found, state, below)
+                found = _call(m, found, state, below)
+        place = get_count(m, C_BACK)
+    return _collect(m, found)
+
+
+@inner
+def _enter(m: Int32Array, state: int, below: int) -> tuple[int, int]:
+    slot = _memo_slot(m, state, below)
+    if cell(m, MEMO, slot, M_ONE) == 0:
+        _open_work(m)
+        slot = _remember(m, state, below, _close(m, _add(m, 0, state, below)))
+    return unpack(m, cell(m, MEMO, slot, M_SET))
+
+
+@inner
+def _step_several(m: Int32Array, closed: int, byte: int) -> int:
+    _open_work(m)
+    first, found = cell(m, SETS, closed, Q_FIRST), 0
+    for item in range(first, first + cell(m, SETS, closed, Q_COUNT)):
+        state = cell(m, ITEMS, item, I_STATE)
+        target = next_state(m, state, byte) if state != ACCEPT else NO_STATE
+        if target != NO_STATE:
+            found = _add(m, found, target, cell(m, ITEMS, item, I_BELOW))
+    return _close(m, found)
+
+
+@inner
+def step(m: Int32Array, state: int, below: int, byte: int) -> tuple[int, int]:
+    """One byte on, both in travelling form; (0, 0) where ``byte`` cannot come."""
+    if state != SEVERAL:
+        target = next_state(m, state, byte)
+        if target == NO_STATE:
+            return 0, 0
+        if cell(m, STATES, target, S_FLAGS) == F_BYTES:
+            return target, below
+        return _enter(m, target, below)
+    slot = _memo_slot(m, SEVERAL - byte, below)
+    if cell(m, MEMO, slot, M_ONE) == 0:
+        slot = _remember(m, SEVERAL - byte, below, _step_several(m, below, byte))
+    return unpack(m, cell(m, MEMO, slot, M_SET))
+
+
+@inner
+def after_token(m: Int32Array, closed: int, token: int) -> int:
+    """The closed set after the special token ``token``, or `NOTHING`."""
+    _open_work(m)
+    first, found = cell(m, SETS, closed, Q_FIRST), 0
+    for item in range(first, first + cell(m, SETS, closed, Q_COUNT)):
+        state = cell(m, ITEMS, item, I_STATE)
+        if state != ACCEPT and cell(m, STATES, state, S_FLAGS) & F_TOKENS:
+            target = state_after_token(m, state, token)
+            if target != NO_STATE:
+                found = _add(m, found, target, cell(m, ITEMS, item, I_BELOW))
+    return _close(m, found)
+
+
+@compiled
+def start_set(m: Int32Array, rule: int) -> int:
+    """The closed set before the first symbol of a text of ``rule``."""
+    state = start_state(m, rule)
+    _open_work(m)
+    return _close(m, _add(m, 0, state, BOTTOM))
+
+
+@compiled
+def rehash_sets(m: Int32Array) -> None:
+    """Enter every set into an emptied `SET_HASH`."""
+    last = rows_of(m, SET_HASH) - 1
+    for number in range(BOTTOM + 1, get_count(m, N_SETS)):
+        first, count = cell(m, SETS, number, Q_FIRST), cell(m, SETS, number, Q_COUNT)
+        items = np.empty((count, 2), np.int64)
+        for place in range(count):
+            items[place, I_STATE] = cell(m, ITEMS, first + place, I_STATE)
+            items[place, I_BELOW] = cell(m, ITEMS, first + place, I_BELOW)
+        slot = _hash_items(items, count) & last
+        while cell(m, SET_HASH, slot, 0) != 0:
+            slot = (slot + 1) & last
+        put(m, SET_HASH, slot, 0, number)

@@ -1,0 +1,185 @@
+"""The tables of one automaton: sections of one int32 array, which compiled code fills.
+
+::
+
+    | offset, columns, rows of each table | counts | nodes | bytesets | rules | states | ... |
+
+One array and not one for each table, because each array argument of a compiled function costs 0.3 us a call and
+much time to compile. Rows are only ever appended. A compiled function that finds no room raises `OutOfRoom`; Python
+lays the tables out anew, larger, and calls again; what had been built is still there.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from structgen.grammars.automaton._jit import Int32Array, inner
+
+__all__ = ["OutOfRoom", "RuleWanted", "Tables", "cell", "get_count", "put", "rows_of", "set_count"]
+
+
+class OutOfRoom(Exception):  # noqa: N818 - not an error: a request for a larger table
+    """Compiled code needs a larger table; which one stands in the count `C_WANTED_TABLE`."""
+
+
+class RuleWanted(Exception):  # noqa: N818 - not an error: a request for a rule
+    """Compiled code reached a rule that is not lowered yet; which one stands in the count `C_WANTED_RULE`."""
+
+
+class _Table(NamedTuple):
+    columns: int
+    rows: int
+    kept: bool = True
+    """Whether growing keeps its rows; hash tables are filled anew."""
+
+
+COUNTS, NODES, BYTESETS, RULES, STATES, TRANSITIONS, STATE_NODES, CALLS, STATE_HASH = range(9)
+SETS, ITEMS, SET_HASH, MEMO, NODE_WORK, STATE_WORK = range(9, 15)
+
+_TABLES = {
+    COUNTS: _Table(1, 16),
+    NODES: _Table(6, 256),
+    BYTESETS: _Table(8, 32),
+    RULES: _Table(2, 32),
+    STATES: _Table(7, 64),
+    TRANSITIONS: _Table(256, 64),
+    STATE_NODES: _Table(1, 512),
+    CALLS: _Table(2, 64),
+    STATE_HASH: _Table(1, 128, kept=False),
+    SETS: _Table(3, 128),
+    ITEMS: _Table(2, 256),
+    SET_HASH: _Table(1, 256, kept=False),
+    MEMO: _Table(3, 512, kept=False),
+    NODE_WORK: _Table(2, 256),
+    STATE_WORK: _Table(5, 64),
+}
+_GROW_TOGETHER = (
+    {NODES, NODE_WORK},
+    {STATES, TRANSITIONS, STATE_HASH, STATE_WORK},
+    {SETS, SET_HASH},
+)
+
+# NODES: nodes of the NFAs. BYTES and TOKEN read a symbol, CALL a rule; SPLIT goes both ways; FINAL ends the rule.
+BYTES, TOKEN, CALL, SPLIT, FINAL = range(5)
+K_KIND, K_ARGUMENT, K_NEXT, K_OTHER, K_RULE, K_DISTANCE = range(6)
+
+# RULES: the first node, -1 until the rule is lowered; the start state, HOLE until it is built.
+U_NODE, U_STATE = range(2)
+
+# TRANSITIONS: the next state, or
+HOLE, NO_STATE = 0, -1
+
+# STATES: sets of nodes of one rule.
+S_NODES, S_COUNT, S_FLAGS, S_DISTANCE, S_RULE, S_CALLS, S_CALL_COUNT = range(7)
+F_FINAL, F_BYTES, F_TOKENS, F_CALLS = 1, 2, 4, 8
+
+# CALLS: what a state calls, and the state after it, HOLE until it is built.
+L_RULE, L_BACK = range(2)
+
+# SETS and ITEMS: see `stacks`.
+Q_FIRST, Q_COUNT, Q_DISTANCE = range(3)
+I_STATE, I_BELOW = range(2)
+
+# COUNTS: rows in use, and the few scalars.
+N_NODES, N_BYTESETS, N_RULES, N_STATES, N_STATE_NODES, N_CALLS, N_SETS, N_ITEMS, N_MEMO = range(9)
+C_NODE_EPOCH, C_STATE_EPOCH, C_BACK, C_WANTED_TABLE, C_WANTED_RULE = range(9, 14)
+
+# The state and the sets that always exist.
+ACCEPT = 0
+"""The pseudo-state that a text reaches which may end."""
+NOTHING, BOTTOM = 0, 1
+"""The empty set, and the bottom of every stack: the one item (`ACCEPT`, `NOTHING`)."""
+
+FAR = 1 << 28
+"""A distance that no text bridges; the sum of a few stays within int32."""
+
+
+class Tables:
+    """The tables of one automaton.
+
+    Attributes
+    ----------
+    memory : int32 array
+        What compiled functions take. Growing replaces it.
+    """
+
+    def __init__(self) -> None:
+        self._rows = {table: its.rows for table, its in _TABLES.items()}
+        self.memory: Int32Array = self._lay_out()
+        self.set_count(N_STATES, ACCEPT + 1)
+        self.set_count(N_SETS, BOTTOM + 1)
+        self.set_count(N_ITEMS, 1)
+        self[SETS][NOTHING] = (0, 0, FAR)
+        self[SETS][BOTTOM] = (0, 1, 0)
+
+    def __getitem__(self, table: int) -> Int32Array:
+        """The rows of ``table``, int32[rows, columns], a view."""
+        offset, columns, rows = (int(value) for value in self.memory[3 * table : 3 * table + 3])
+        return self.memory[offset : offset + rows * columns].reshape(rows, columns)
+
+    def count(self, place: int) -> int:
+        """One of the counts."""
+        return int(self[COUNTS][place, 0])
+
+    def set_count(self, place: int, value: int) -> None:
+        """Set one of the counts."""
+        self[COUNTS][place, 0] = value
+
+    def grow(self, table: int) -> None:
+        """Double ``table`` and what grows with it; the hash tables among them are empty then."""
+        growing = next((group for group in _GROW_TOGETHER if table in group), {table})
+        old = {one: self[one] for one, its in _TABLES.items() if its.kept or one not in growing}
+        for one in growing:
+            self._rows[one] *= 2
+        self.memory = self._lay_out()
+        for one, rows in old.items():
+            self[one][: len(rows)] = rows
+
+    def _lay_out(self) -> Int32Array:
+        header, offset = [0] * (3 * len(_TABLES)), 3 * len(_TABLES)
+        for table, its in _TABLES.items():
+            header[3 * table : 3 * table + 3] = offset, its.columns, self._rows[table]
+            offset += its.columns * self._rows[table]
+        memory = np.zeros(offset, np.int32)
+        memory[: len(header)] = header
+        return memory
+
+
+@inner
+def cell(m: Int32Array, table: int, row: int, column: int) -> int:
+    """The value at ``row``, ``column`` of ``table``."""
+    return np.int64(m[m[3 * table] + row * m[3 * table + 1] + column])
+
+
+@inner
+def put(m: Int32Array, table: int, row: int, column: int, value: int) -> None:
+    """Set the value at ``row``, ``column`` of ``table``."""
+    m[m[3 * table] + row * m[3 * table + 1] + column] = value
+
+
+@inner
+def rows_of(m: Int32Array, table: int) -> int:
+    """Rows that ``table`` has room for."""
+    return np.int64(m[3 * table + 2])
+
+
+@inner
+def get_count(m: Int32Array, place: int) -> int:
+    """One of the counts."""
+    return cell(m, COUNTS, place, 0)
+
+
+@inner
+def set_count(m: Int32Array, place: int, value: int) -> None:
+    """Set one of the counts."""
+    put(m, COUNTS, place, 0, value)
+
+
+@inner
+def need(m: Int32Array, table: int, rows: int) -> None:
+    """Raise `OutOfRoom` unless ``table`` has room for ``rows`` rows."""
+    if rows > rows_of(m, table):
+        set_count(m, C_WANTED_TABLE, table)
+        raise OutOfRoom
