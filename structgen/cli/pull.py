@@ -6,7 +6,8 @@ from typing import Annotated
 
 import typer
 
-from structgen.engine.sources import ALIASES, pull_model
+from structgen.engine.sources import pull_model
+from structgen.engine.sources.catalog import terms_of
 from structgen.engine.sources.console import console_progress
 from structgen.engine.sources.files import readable_size
 
@@ -17,9 +18,8 @@ def pull(
     ],
 ) -> None:
     """Fetch a model into the cache, or verify the one there; its path goes to standard output."""
-    alias = ALIASES.get(model)
-    if alias is not None and alias.terms is not None:
-        typer.echo(alias.terms, err=True)
+    if terms := terms_of(model):
+        typer.echo(terms, err=True)
     with console_progress(model) as progress:
         found = pull_model(model, progress=progress)
     typer.echo(f"{found.name}: {found.format}, {readable_size(found.size)}, licence {found.licence}, ready", err=True)

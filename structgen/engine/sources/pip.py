@@ -70,8 +70,7 @@ def _run_pip(requirement: str, scratch: Path, report: Callable[[int], None]) -> 
     command += ["--disable-pip-version-check", "--progress-bar=off", f"--dest={scratch / 'wheels'}", "--", requirement]
     with subprocess.Popen(
         command,
-        cwd=scratch,  # the user's folder may hold a `pip.py`
-        env=os.environ | {"TMPDIR": str(scratch / "tmp")},
+        env=os.environ | dict.fromkeys(("TMPDIR", "TEMP", "TMP"), str(scratch / "tmp")),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,

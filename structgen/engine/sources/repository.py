@@ -99,7 +99,10 @@ def is_whole_folder(folder: Path) -> bool:
     index = folder / "model.safetensors.index.json"
     if not index.is_file():
         return any(folder.glob("*.safetensors"))
-    shards = set(json.loads(index.read_text(encoding="utf-8"))["weight_map"].values())
+    try:
+        shards = set(json.loads(index.read_text(encoding="utf-8"))["weight_map"].values())
+    except (ValueError, KeyError):  # cut or damaged: fetching it again is what helps
+        return False
     return all((folder / shard).is_file() for shard in shards)
 
 

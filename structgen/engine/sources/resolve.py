@@ -9,7 +9,7 @@ from typing import NamedTuple, cast
 
 from structgen.engine.sources.base import LocalModel, ModelSource, ProgressCallback, ignore
 from structgen.engine.sources.cache import ModelCache, cache_folder
-from structgen.engine.sources.catalog import ALIASES
+from structgen.engine.sources.catalog import ALIASES, terms_of
 from structgen.errors import ModelNotFound, PluginError
 from structgen.plugins import registry
 
@@ -59,9 +59,8 @@ def resolve_model(
     if model is None:
         if not download:
             raise ModelNotFound(f"{name}: not on disk; run `structgen pull {name}`")
-        alias = ALIASES.get(name)
-        if alias is not None and alias.terms is not None:
-            logger.warning(alias.terms)
+        if terms := terms_of(name):
+            logger.warning(terms)
         model = source.fetch(location, progress or ignore)
     return _named(model, name)
 

