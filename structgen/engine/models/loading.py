@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
 import torch
 
 from structgen.engine.models.description import ModelDescription
@@ -114,7 +115,7 @@ def _read_layer(checkpoint: Checkpoint, index: int, description: ModelDescriptio
         return checkpoint.tensor(f"{prefix}{name}", dtype)
 
     def joined(*names: str) -> torch.Tensor:
-        return torch.cat([read(name) for name in names])
+        return _join([read(name) for name in names])
 
     qk_norm = None
     if description.qk_norm:
@@ -132,6 +133,12 @@ def _read_layer(checkpoint: Checkpoint, index: int, description: ModelDescriptio
         gate_up=joined("mlp.gate_proj.weight", "mlp.up_proj.weight"),
         down=read("mlp.down_proj.weight"),
     )
+
+
+def _join(parts: list[torch.Tensor]) -> torch.Tensor:
+    """Concatenate rows, by numpy: torch would wake its own team of threads in each thread of the pool."""
+    joined = np.concatenate([part.contiguous().view(torch.uint8).numpy() for part in parts])
+    return torch.from_numpy(joined).view(parts[0].dtype)
 
 
 def _describe(checkpoint: Checkpoint) -> ModelDescription:
