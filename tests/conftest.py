@@ -4,10 +4,25 @@ from pathlib import Path
 
 import pytest
 
+from structgen import LLM
 from structgen.engine.sources import resolve_model
+from tiny_model import write_model
 
 
 @pytest.fixture(scope="session")
 def smollm2() -> Path:
     """The GGUF file of SmolLM2-135M; the first run on a machine downloads it into structgen's cache."""
     return resolve_model("smollm2-135m").path
+
+
+@pytest.fixture(scope="session")
+def tiny_folder(tmp_path_factory) -> Path:
+    """A Hugging Face folder with a model of random weights and a small byte-level tokenizer."""
+    return write_model(tmp_path_factory.mktemp("tiny"))
+
+
+@pytest.fixture(scope="session")
+def tiny_llm(tiny_folder):
+    """A model that says nothing of sense, for everything but good answers."""
+    with LLM(tiny_folder) as llm:
+        yield llm

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import itertools
+
 from hypothesis import given
 from hypothesis import strategies as st
+
 from structgen.engine.detokenizer import Detokenizer
 
 
 def pieces_of(data, cuts):
     borders = sorted({0, len(data), *(cut % (len(data) + 1) for cut in cuts)})
-    return [data[start:end] for start, end in zip(borders, borders[1:], strict=False)]
+    return [data[start:end] for start, end in itertools.pairwise(borders)]
 
 
 def reference(text, stop):

@@ -6,6 +6,7 @@ import dataclasses
 import pickle
 
 import pytest
+
 from structgen.engine.request import Delta, GrammarSpec, Request, SamplingParams, Usage
 from structgen.errors import GenerationError, InvalidRequest
 
@@ -46,7 +47,7 @@ def test_a_value_outside_its_range_is_refused_by_name(field, value):
 
 def test_sampling_params_are_frozen():
     with pytest.raises(dataclasses.FrozenInstanceError):
-        setattr(SamplingParams(), "temperature", 1)
+        SamplingParams().temperature = 1
 
 
 @pytest.mark.parametrize("stop", ["x", ["x"], ("x",)])
