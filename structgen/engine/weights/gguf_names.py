@@ -1,0 +1,70 @@
+"""Hugging Face's names and layouts for the tensors of a GGUF file."""
+
+from __future__ import annotations
+
+import re
+
+import torch
+
+__all__ = ["hugging_face_name", "undo_rope_permutation"]
+
+_DECODERS = frozenset({"llama", "qwen2", "qwen3"})
+"""Architectures of ``general.architecture`` for which the names below hold."""
+
+_TOP = {"token_embd": "model.embed_tokens", "output_norm": "model.norm", "output": "lm_head"}
+_IN_LAYER = {
+    "attn_norm": "input_layernorm",
+    "attn_q": "self_attn.q_proj",
+    "attn_k": "self_attn.k_proj",
+    "attn_v": "self_attn.v_proj",
+    "attn_q_norm": "self_attn.q_norm",
+    "attn_k_norm": "self_attn.k_norm",
+    "attn_output": "self_attn.o_proj",
+    "ffn_norm": "post_attention_layernorm",
+    "ffn_gate": "mlp.gate_proj",
+    "ffn_up": "mlp.up_proj",
+    "ffn_down": "mlp.down_proj",
+}
+_PARTS = re.compile(r"(?:blk\.(?P<layer>\d+)\.)?(?P<part>\w+)\.(?P<kind>weight|bias)")
+
+
+def hugging_face_name(architecture: str, name: str) -> str:
+    """Translate a tensor's name; one that has no counterpart stays as it is.
+
+    Parameters
+    ----------
+    architecture : str
+        ``general.architecture`` of the file.
+    name : str
+        The file's name, such as ``blk.0.attn_q.weight``.
+
+    Returns
+    -------
+    str
+        Such as ``model.layers.0.self_attn.q_proj.weight``.
+    """
+    found = _PARTS.fullmatch(name)
+    if found is None or architecture not in _DECODERS:
+        return name
+    layer, part, kind = found["layer"], found["part"], found["kind"]
+    known = (_TOP if layer is None else _IN_LAYER).get(part)
+    if known is None:
+        return name
+    return f"{known}.{kind}" if layer is None else f"model.layers.{int(layer)}.{known}.{kind}"
+
+
+def undo_rope_permutation(rows: torch.Tensor, heads: int) -> torch.Tensor:
+    """Put a Q or K projection's rows back into Hugging Face's order.
+
+    ggml's ``llama`` rotates neighbouring elements of a head, ``transformers`` the two halves, so its converter
+    interleaves each head's halves: row ``2 i + h`` of a head was row ``h * head_dim / 2 + i``. Other architectures
+    keep the halves.
+
+    Parameters
+    ----------
+    rows : torch.Tensor
+        [heads * head_dim, anything], of any type: quantized rows are whole blocks and can be moved as bytes.
+    heads : int
+        Attention heads of a Q, key/value heads of a K.
+    """
+    return rows.unflatten(0, (heads, -1, 2)).transpose(1, 2).reshape(rows.shape)
