@@ -8,6 +8,7 @@
     │   ├── UnsupportedSchema        a keyword that cannot be held exactly
     │   ├── UnsatisfiableSchema      no text can match
     │   ├── InvalidRegex             malformed, or not a regular language
+    │   ├── EmptyLanguage            no text can match a grammar that is no schema
     │   └── GrammarLimitExceeded     time, states or memory ran out
     ├── MatcherClosed                a state used after its matcher was closed
     ├── ModelError                   a model cannot be had
@@ -35,6 +36,7 @@ __all__ = [
     "AnswerRefused",
     "BudgetTooSmall",
     "DownloadError",
+    "EmptyLanguage",
     "GenerationError",
     "GrammarError",
     "GrammarLimitExceeded",
@@ -116,6 +118,10 @@ class UnsupportedSchema(SchemaError):
 
 class InvalidRegex(GrammarError):
     """A pattern is malformed or uses what no regular language has."""
+
+
+class EmptyLanguage(GrammarError):
+    """No text matches."""
 
 
 class GrammarLimitExceeded(GrammarError):

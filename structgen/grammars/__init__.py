@@ -1,5 +1,7 @@
 """Grammars as token-level automata: usable alone inside any engine, without torch."""
 
+from structgen.grammars.choice import compile_choice
+from structgen.grammars.json_schema import compile_json_schema
 from structgen.grammars.mask_pool import ALL_TOKENS, NO_TOKENS, MaskPool
 from structgen.grammars.token_automaton import DEAD, FINISHED, Explanation, Matcher, TokenAutomaton
 from structgen.grammars.vocabulary import TokenVocabulary
@@ -14,4 +16,6 @@ __all__ = [
     "Matcher",
     "TokenAutomaton",
     "TokenVocabulary",
+    "compile_choice",
+    "compile_json_schema",
 ]

@@ -95,7 +95,7 @@ class Repetition(Expr):
 
 
 class Joined(Expr):
-    """Items in this order with a separator between neighbours; those not required may be left out."""
+    """Items in this order, a separator between neighbours; those not required may be left out, but not all of them."""
 
     __slots__ = ("items", "separator")
 
@@ -228,11 +228,11 @@ def optional(part: Expr) -> Expr:
 
 
 def joined(items: Iterable[tuple[Expr, bool]], separator: Expr) -> Expr:
-    """``(item, required)`` pairs in this order, ``separator`` between those that are there."""
+    """``(item, required)`` pairs in this order, ``separator`` between those that are there; at least one is."""
     kept = tuple((item, required) for item, required in items if required or item is not NEVER)
-    if any(item is NEVER for item, _ in kept):
+    if not kept or any(item is NEVER for item, _ in kept):
         return NEVER
-    return _intern(Joined, kept, separator) if kept else EPSILON
+    return _intern(Joined, kept, separator)
 
 
 EPSILON = literal(b"")

@@ -55,8 +55,10 @@ class TokenAutomaton:
 
     Raises
     ------
+    EmptyLanguage
+        No text matches.
     GrammarError
-        Nothing can match, or a rule is left-recursive.
+        A rule is left-recursive.
     """
 
     def __init__(self, start: Rule, vocabulary: TokenVocabulary, max_bytes: int = _DEFAULT_MAX_BYTES) -> None:

@@ -77,7 +77,7 @@ def analyse(start: Rule, lengths: Lengths) -> dict[Rule, Facts]:
             if now != facts[rule]:
                 facts[rule], changed = now, True
                 known.clear()
-    _refuse_left_recursion(order, facts)
+    _refuse_left_recursion(order, facts, lengths)
     return facts
 
 
@@ -142,7 +142,7 @@ def _compute(expr: Expr, facts: dict[Rule, Facts], lengths: Lengths, known: dict
     if isinstance(expr, Sequence):
         return _all_of(inner)
     if isinstance(expr, Alternation):
-        return Facts(any(f.productive for f in inner), any(f.nullable for f in inner), min(f.tokens for f in inner))
+        return _any_of(inner)
     if isinstance(expr, Repetition):
         if expr.low == 0:
             return Facts(True, True, 0)
@@ -160,14 +160,24 @@ def _all_of(inner: list[Facts]) -> Facts:
     )
 
 
+def _any_of(inner: list[Facts]) -> Facts:
+    return Facts(any(f.productive for f in inner), any(f.nullable for f in inner), min(f.tokens for f in inner))
+
+
 def _joined_facts(expr: Joined, inner: list[Facts]) -> Facts:
     required = [f for f, (_, is_required) in zip(inner, expr.items, strict=False) if is_required]
-    separators = [inner[-1]] * (len(required) - 1)
-    return _all_of(required + separators)
+    if required:
+        return _all_of(required + [inner[-1]] * (len(required) - 1))
+    return _any_of(inner[:-1])
 
 
-def _refuse_left_recursion(order: list[Rule], facts: dict[Rule, Facts]) -> None:
-    first = {rule: set(_first_calls(rule.body, facts)) for rule in order}
+def _refuse_left_recursion(order: list[Rule], facts: dict[Rule, Facts], lengths: Lengths) -> None:
+    known: dict[Expr, Facts] = {}
+
+    def nullable(expr: Expr) -> bool:
+        return _facts_of(expr, facts, lengths, known).nullable
+
+    first = {rule: set(_first_calls(rule.body, nullable)) for rule in order}
     done: set[Rule] = set()
     for root in order:
         path: dict[Rule, Iterator[Rule]] = {}
@@ -189,41 +199,24 @@ def _refuse_left_recursion(order: list[Rule], facts: dict[Rule, Facts]) -> None:
                 pending.append(callee)
 
 
-def _first_calls(expr: Expr, facts: dict[Rule, Facts]) -> Iterator[Rule]:
+def _first_calls(expr: Expr, nullable: Callable[[Expr], bool]) -> Iterator[Rule]:
     """The rules that ``expr`` may call before it has read a symbol."""
     if isinstance(expr, Call):
         yield expr.rule
     elif isinstance(expr, Alternation):
         for part in expr.parts:
-            yield from _first_calls(part, facts)
+            yield from _first_calls(part, nullable)
     elif isinstance(expr, Repetition):
-        yield from _first_calls(expr.part, facts)
+        yield from _first_calls(expr.part, nullable)
     elif isinstance(expr, Sequence):
         for part in expr.parts:
-            yield from _first_calls(part, facts)
-            if not _nullable(part, facts):
+            yield from _first_calls(part, nullable)
+            if not nullable(part):
                 return
     elif isinstance(expr, Joined):
         for item, required in expr.items:
-            yield from _first_calls(item, facts)
-            if _nullable(item, facts):
-                yield from _first_calls(expr.separator, facts)
+            yield from _first_calls(item, nullable)
+            if nullable(item):
+                yield from _first_calls(expr.separator, nullable)
             elif required:
                 return
-
-
-def _nullable(expr: Expr, facts: dict[Rule, Facts]) -> bool:
-    if isinstance(expr, Call):
-        return facts[expr.rule].nullable
-    if isinstance(expr, Sequence):
-        return all(_nullable(part, facts) for part in expr.parts)
-    if isinstance(expr, Alternation):
-        return any(_nullable(part, facts) for part in expr.parts)
-    if isinstance(expr, Repetition):
-        return expr.low == 0 or _nullable(expr.part, facts)
-    if isinstance(expr, Joined):
-        required = [item for item, is_required in expr.items if is_required]
-        return all(_nullable(item, facts) for item in required) and (
-            len(required) < 2 or _nullable(expr.separator, facts)
-        )
-    return expr is not NEVER and isinstance(expr, Literal) and not expr.text

@@ -9,7 +9,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from structgen.errors import GrammarError, GrammarLimitExceeded
+from structgen.errors import EmptyLanguage, GrammarLimitExceeded
 from structgen.grammars.automaton import walk
 from structgen.grammars.automaton._jit import Int32Array
 from structgen.grammars.automaton.analysis import Lengths, analyse
@@ -69,14 +69,16 @@ class StackAutomaton:
 
     Raises
     ------
+    EmptyLanguage
+        No text matches.
     GrammarError
-        Nothing can match, or a rule is left-recursive.
+        A rule is left-recursive.
     """
 
     def __init__(self, start: Rule, lengths: Lengths, trie: Trie, max_bytes: int) -> None:
         self._facts = analyse(start, lengths)
         if not self._facts[start].productive:
-            raise GrammarError(f"rule {start.name!r} is unsatisfiable: no text matches it")
+            raise EmptyLanguage(f"{start.name} is unsatisfiable: no text matches it")
         self._lengths, self._trie, self._max_bytes = lengths, trie, max_bytes
         self._tables = Tables()
         self._lock = threading.RLock()

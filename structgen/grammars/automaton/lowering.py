@@ -153,7 +153,7 @@ class Lowering:
 
     def _joined(self, expr: Joined, after: int) -> int:
         """Two rows of nodes: before item ``i`` with nothing written yet, and with something written."""
-        fresh = written = after
+        fresh, written = DEAD_END, after
         for item, required in reversed(expr.items):
             body = self._lower(item, written)
             separated = self._lower(expr.separator, body)

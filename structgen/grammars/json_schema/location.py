@@ -1,0 +1,147 @@
+"""Places in schema documents: a subschema, its JSON pointer, and what its references mean there."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import unquote
+
+import referencing
+import referencing.exceptions
+import referencing.jsonschema
+from jsonschema_specifications import REGISTRY as META_SCHEMAS
+
+from structgen.errors import InvalidSchema, UnsupportedSchema
+from structgen.grammars.json_schema.keywords import escape_pointer
+
+__all__ = ["Location", "open_document"]
+
+DEFAULT_DIALECT = "https://json-schema.org/draft/2020-12/schema"
+_DIALECTS = {
+    "http://json-schema.org/draft-04/schema": False,
+    "http://json-schema.org/draft-06/schema": False,
+    "http://json-schema.org/draft-07/schema": False,
+    "https://json-schema.org/draft/2019-09/schema": True,
+    "https://json-schema.org/draft/2020-12/schema": True,
+}
+"""The dialects, and whether keywords beside a ``$ref`` count in them."""
+
+
+class Location:
+    """A subschema in its document. Locations of one subschema compare equal.
+
+    Parameters
+    ----------
+    schema : dict or bool
+        The subschema.
+    pointer : str
+        Its JSON pointer; where it was reached through a reference, that of the reference's target.
+    resolver : referencing resolver
+        What references in it mean.
+    dialect : str
+        URI of its meta-schema, without the empty fragment.
+    """
+
+    __slots__ = ("_resolver", "dialect", "pointer", "schema")
+
+    def __init__(self, schema: Any, pointer: str, resolver: Any, dialect: str) -> None:
+        self.schema, self.pointer, self.dialect = schema, pointer, dialect
+        self._resolver = resolver
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Location) and self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+    def _key(self) -> object:
+        return self.schema if isinstance(self.schema, bool) else id(self.schema)
+
+    @property
+    def siblings_count(self) -> bool:
+        """Whether keywords beside a ``$ref`` count; up to draft 7 they do not."""
+        return _DIALECTS[self.dialect]
+
+    def child(self, *tokens: str | int) -> Location:
+        """The subschema at ``tokens`` from here."""
+        schema, pointer = self.schema, self.pointer
+        for token in tokens:
+            schema, pointer = schema[token], f"{pointer}/{escape_pointer(str(token))}"
+        return _enter(schema, pointer, self._resolver, self.dialect)
+
+    def refer(self, reference: str) -> Location:
+        """The subschema that ``reference`` names from here.
+
+        Raises
+        ------
+        InvalidSchema
+            It names nothing.
+        """
+        try:
+            found = self._resolver.lookup(reference)
+        except (referencing.exceptions.Unresolvable, referencing.exceptions.NoSuchResource, ValueError) as error:
+            raise InvalidSchema(f"{self.pointer}/$ref", f"{reference!r} names nothing: {error}") from error
+        if not isinstance(found.contents, (bool, dict)):
+            raise InvalidSchema(f"{self.pointer}/$ref", f"{reference!r} is not a schema")
+        pointer = unquote(reference[1:]) if reference.startswith("#") else reference
+        return _enter(found.contents, pointer, found.resolver, self.dialect)
+
+
+def open_document(schema: Any, default_dialect: str | None, registry: Any) -> Location:
+    """The root of ``schema``.
+
+    Parameters
+    ----------
+    schema : dict or bool
+        The document.
+    default_dialect : str, optional
+        URI of the meta-schema that counts where ``$schema`` says nothing; 2020-12 by default.
+    registry : mapping of str to schema, or referencing.Registry, optional
+        Documents that references may name, by URI.
+    """
+    if not isinstance(schema, (bool, dict)):
+        raise InvalidSchema("", f"a schema is an object or a boolean, not {type(schema).__name__}")
+    dialect = _dialect(schema, default_dialect or DEFAULT_DIALECT, "")
+    resource = referencing.Resource.from_contents(schema, _specification(dialect))
+    known = _known_documents(registry, dialect)
+    base = resource.id() or ""
+    resolver = known.with_resource(base, resource).resolver(base)
+    return Location(schema, "", resolver, dialect)
+
+
+def _known_documents(registry: Any, dialect: str) -> Any:
+    if registry is None:
+        return META_SCHEMAS
+    if isinstance(registry, referencing.Registry):
+        return META_SCHEMAS.combine(registry)
+    if not isinstance(registry, Mapping):
+        raise TypeError(
+            f"registry is a mapping of URI to schema or a referencing.Registry, not {type(registry).__name__}"
+        )
+    resources = [
+        (uri, referencing.Resource.from_contents(its, _specification(_dialect(its, dialect, uri))))
+        for uri, its in registry.items()
+    ]
+    return META_SCHEMAS.with_resources(resources)
+
+
+def _enter(schema: Any, pointer: str, resolver: Any, dialect: str) -> Location:
+    """A location whose own ``$schema`` and ``$id`` count, if it has them."""
+    if isinstance(schema, dict):
+        dialect = _dialect(schema, dialect, pointer)
+        if "$id" in schema or "id" in schema:
+            resolver = resolver.in_subresource(_specification(dialect).create_resource(schema))
+    return Location(schema, pointer, resolver, dialect)
+
+
+def _dialect(schema: Any, default: str, pointer: str) -> str:
+    uri = schema.get("$schema", default) if isinstance(schema, dict) else default
+    plain = uri.removesuffix("#") if isinstance(uri, str) else uri
+    if plain not in _DIALECTS:
+        known = ", ".join(_DIALECTS)
+        raise UnsupportedSchema(f"{pointer}/$schema", "$schema", f"{uri!r} is none of the dialects {known}")
+    return plain
+
+
+def _specification(dialect: str) -> Any:
+    return referencing.jsonschema.specification_with(dialect)

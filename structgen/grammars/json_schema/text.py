@@ -1,0 +1,185 @@
+"""JSON as text: the documented layout, written once as rules that every schema shares.
+
+Between tokens at most ``" "`` or a line feed and up to 64 spaces; none before or after the value. Numbers in the
+form that common writers give (Python's ``repr``, JavaScript), their digits bounded so that no number runs on. Strings
+are valid UTF-8 with JSON's escapes, surrogates only in pairs.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from structgen.grammars.expr import (
+    EPSILON,
+    NEVER,
+    Expr,
+    Rule,
+    alternation,
+    byte_set,
+    call,
+    joined,
+    literal,
+    optional,
+    repetition,
+    sequence,
+)
+
+__all__ = ["ANY_NUMBER", "BOOLEAN", "INTEGER", "NULL", "NUMBER", "STRING", "array", "member", "object_of", "value"]
+
+MAX_DIGITS = 20
+"""Digits before the point, and after it, that a canonical number has at most."""
+MAX_INDENT = 64
+
+_DIGIT = byte_set(range(0x30, 0x3A))
+_DIGIT_1_9 = byte_set(range(0x31, 0x3A))
+_HEX = byte_set(b"0123456789abcdefABCDEF")
+
+
+def _range(low: int, high: int) -> Expr:
+    return byte_set(range(low, high + 1))
+
+
+def _utf8() -> Expr:
+    """One character of two to four bytes, well-formed (Unicode 15, table 3-7)."""
+    tail = _range(0x80, 0xBF)
+    return alternation(
+        sequence(_range(0xC2, 0xDF), tail),
+        sequence(literal(b"\xe0"), _range(0xA0, 0xBF), tail),
+        sequence(alternation(_range(0xE1, 0xEC), _range(0xEE, 0xEF)), tail, tail),
+        sequence(literal(b"\xed"), _range(0x80, 0x9F), tail),
+        sequence(literal(b"\xf0"), _range(0x90, 0xBF), tail, tail),
+        sequence(_range(0xF1, 0xF3), tail, tail, tail),
+        sequence(literal(b"\xf4"), _range(0x80, 0x8F), tail, tail),
+    )
+
+
+def _escape() -> Expr:
+    """An escaped character; a high surrogate only with the low one that completes it."""
+    single = sequence(
+        alternation(
+            sequence(byte_set(b"0123456789abcefABCEF"), _HEX),
+            sequence(byte_set(b"dD"), byte_set(b"01234567")),
+        ),
+        _HEX,
+        _HEX,
+    )
+    high = sequence(byte_set(b"dD"), byte_set(b"89abAB"), _HEX, _HEX)
+    low = sequence(byte_set(b"dD"), byte_set(b"cdefCDEF"), _HEX, _HEX)
+    pair = sequence(high, literal(b"\\u"), low)
+    return sequence(
+        literal(b"\\"), alternation(byte_set(b'"\\/bfnrt'), sequence(literal(b"u"), alternation(single, pair)))
+    )
+
+
+def _string() -> Expr:
+    plain = byte_set(set(range(0x20, 0x80)) - set(b'"\\'))
+    return sequence(literal(b'"'), repetition(alternation(plain, _utf8(), _escape()), 0, None), literal(b'"'))
+
+
+def _integer() -> Expr:
+    natural = sequence(_DIGIT_1_9, repetition(_DIGIT, 0, MAX_DIGITS - 1))
+    return alternation(literal(b"0"), sequence(optional(literal(b"-")), natural))
+
+
+def _number() -> Expr:
+    digits = alternation(literal(b"0"), sequence(_DIGIT_1_9, repetition(_DIGIT, 0, MAX_DIGITS - 1)))
+    ends_well = sequence(repetition(_DIGIT, 0, MAX_DIGITS - 1), _DIGIT_1_9)  # no trailing zero
+    fraction = sequence(literal(b"."), alternation(literal(b"0"), ends_well))
+    exponent = alternation(
+        sequence(optional(literal(b"0")), _DIGIT_1_9),
+        sequence(_DIGIT_1_9, _DIGIT),
+        sequence(byte_set(b"12"), _DIGIT, _DIGIT),
+        sequence(literal(b"30"), byte_set(b"012345678")),  # beyond 1e308 a double is infinite
+    )
+    scientific = sequence(
+        _DIGIT_1_9, optional(sequence(literal(b"."), ends_well)), literal(b"e"), byte_set(b"+-"), exponent
+    )
+    signed = sequence(optional(literal(b"-")), alternation(sequence(digits, fraction), scientific))
+    return alternation(_integer(), signed)
+
+
+def _any_number() -> Expr:
+    digits = repetition(_DIGIT, 1, None)
+    natural = alternation(literal(b"0"), sequence(_DIGIT_1_9, repetition(_DIGIT, 0, None)))
+    exponent = sequence(byte_set(b"eE"), optional(byte_set(b"+-")), digits)
+    return sequence(optional(literal(b"-")), natural, optional(sequence(literal(b"."), digits)), optional(exponent))
+
+
+STRING = call(Rule("string", _string))
+INTEGER = call(Rule("integer", _integer))
+NUMBER = call(Rule("number", _number))
+ANY_NUMBER = call(Rule("number", _any_number))
+"""Every spelling that RFC 8259 allows."""
+NULL = literal(b"null")
+BOOLEAN = alternation(literal(b"true"), literal(b"false"))
+
+_NEW_LINE = Rule("line break", lambda: sequence(literal(b"\n"), repetition(literal(b" "), 0, MAX_INDENT)))
+_SPACE = optional(alternation(literal(b" "), call(_NEW_LINE)))
+_COMMA = sequence(_SPACE, literal(b","), _SPACE)
+_COLON = sequence(_SPACE, literal(b":"), _SPACE)
+
+
+def array(item: Expr) -> Expr:
+    """An array of any number of items."""
+    return sequence(literal(b"["), optional(sequence(_SPACE, _list_of(item))), _SPACE, literal(b"]"))
+
+
+def _list_of(item: Expr) -> Expr:
+    return sequence(item, repetition(sequence(_COMMA, item), 0, None))
+
+
+def member(key: str, its_value: Expr) -> Expr:
+    """A key and its value."""
+    return sequence(_string_literal(key), _COLON, its_value)
+
+
+def object_of(members: Iterable[tuple[Expr, bool]]) -> Expr:
+    """An object with ``(member, required)`` in this order."""
+    members = tuple(members)
+    body = sequence(_SPACE, joined(members, _COMMA))
+    if not any(required for _, required in members):
+        body = optional(body)
+    return sequence(literal(b"{"), body, _SPACE, literal(b"}"))
+
+
+def value(data: Any) -> Expr:
+    """Exactly this JSON value; an object's keys in their order."""
+    if data is None:
+        return NULL
+    if isinstance(data, bool):
+        return literal(b"true" if data else b"false")
+    if isinstance(data, str):
+        return _string_literal(data)
+    if isinstance(data, (int, float)):
+        return _number_literal(data)
+    if isinstance(data, dict):
+        return object_of((member(key, value(its)), True) for key, its in data.items())
+    return _tuple_of([value(item) for item in data])
+
+
+def _tuple_of(items: Sequence[Expr]) -> Expr:
+    body = EPSILON
+    if items:
+        body = sequence(_SPACE, joined(((item, True) for item in items), _COMMA))
+    return sequence(literal(b"["), body, _SPACE, literal(b"]"))
+
+
+def _string_literal(text: str) -> Expr:
+    """As common writers write it: characters beyond ASCII as themselves, or all of them escaped."""
+    try:
+        plain = json.dumps(text, ensure_ascii=False).encode()
+    except UnicodeEncodeError:  # a lone surrogate has no place in strict JSON
+        return NEVER
+    return alternation(literal(plain), literal(json.dumps(text).encode()))
+
+
+def _number_literal(number: float) -> Expr:
+    if isinstance(number, int):
+        return literal(str(number).encode())
+    spellings = [literal(repr(number).encode())]
+    if number.is_integer() and math.copysign(1.0, number) > 0 or number < 0 and number.is_integer():
+        spellings.append(literal(str(int(number)).encode()))
+    return alternation(*spellings)
