@@ -3,7 +3,8 @@
 from structgen.grammars.choice import compile_choice
 from structgen.grammars.json_schema import compile_json_schema
 from structgen.grammars.mask_pool import ALL_TOKENS, NO_TOKENS, MaskPool
-from structgen.grammars.token_automaton import DEAD, FINISHED, Explanation, Matcher, TokenAutomaton
+from structgen.grammars.matcher import DEAD, FINISHED, Explanation, Matcher
+from structgen.grammars.token_automaton import TokenAutomaton
 from structgen.grammars.vocabulary import TokenVocabulary
 
 __all__ = [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from structgen.grammars.automaton._jit import Int32Array, Int32Table, UInt8Array, compiled
+from structgen.grammars.automaton._jit import Int32Array, Int32Table, UInt8Array, compiled, int64
 from structgen.grammars.automaton.walk import T_BYTE, T_DEPTH, T_END, T_TOKENS, Trie
 
 __all__ = ["build_trie"]
@@ -17,19 +17,20 @@ def build_trie(token_bytes: list[bytes]) -> Trie:
     text = np.frombuffer(bytearray(b"".join(token_bytes)), np.uint8)
     order = sorted((token for token, its in enumerate(token_bytes) if its), key=token_bytes.__getitem__)
     tokens = np.array(order, np.int32)
-    nodes = np.empty((int(starts[-1]) + 1, 4), np.int32)
+    nodes: Int32Table = np.empty((int(starts[-1]) + 1, 4), np.int32)
     longest = max((len(its) for its in token_bytes), default=0)
     count = _build(tokens, starts, text, longest, nodes)
-    return Trie(nodes[: count + 1].copy(), tokens, starts, text)  # a copy: the room for shared prefixes goes
+    used: Int32Table = np.array(nodes[: count + 1])  # a copy: the room for shared prefixes goes
+    return Trie(used, tokens, starts, text)
 
 
 @compiled
 def _build(tokens: Int32Array, starts: Int32Array, text: UInt8Array, longest: int, nodes: Int32Table) -> int:
     """Enter ``tokens``, which are sorted by their bytes; returns the number of nodes."""
     path = np.empty(longest + 1, np.int32)
-    count = length = np.int64(0)
+    count = length = int64(0)
     for place in range(len(tokens)):
-        begin = np.int64(starts[tokens[place]])
+        begin = int64(starts[tokens[place]])
         size = starts[tokens[place] + 1] - begin
         shared = 0
         while shared < min(length, size) and nodes[path[shared], T_BYTE] == text[begin + shared]:

@@ -20,9 +20,9 @@ def compile_choice(texts: Sequence[str], vocabulary: TokenVocabulary) -> TokenAu
     EmptyLanguage
         There is no text to choose.
     TypeError
-        ``texts`` is one string, or holds something that is no string.
+        ``texts`` is one string.
     """
-    if isinstance(texts, str) or not all(isinstance(text, str) for text in texts):
+    if isinstance(texts, str):
         raise TypeError("a choice is between several strings, in a list")
     if not texts:
         raise EmptyLanguage("there is no text to choose: the list is empty")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Generator, Hashable
 from contextlib import contextmanager
 
 import numpy as np
@@ -82,7 +82,7 @@ class MaskPool:
             row[:] = self.rows[self.slot(key, fill)]
 
     @contextmanager
-    def step(self) -> Iterator[None]:
+    def step(self) -> Generator[None, None, None]:
         """A running step: no mask that is asked for inside loses its slot before the step ends."""
         with self._lock:
             self._clock += 1

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import itertools
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
 from structgen.grammars._token_bytes import read_tokens
 from structgen.grammars._trie import build_trie
+from structgen.grammars.automaton._jit import Int32Array
 from structgen.grammars.automaton.analysis import Lengths
 from structgen.grammars.automaton.walk import Trie
 from structgen.grammars.mask_pool import MaskPool
@@ -60,8 +62,12 @@ class TokenVocabulary:
         self._end_tokens = frozenset(self.eos_token_ids)
         self._trie = build_trie(self._bytes)
         self._texts = frozenset(self._bytes) - {b""}
-        words = (len(self._bytes) + 31) // 32
-        self.masks: MaskPool = MaskPool(self._everything(words), mask_slots or max(64, _MASK_BYTES // (4 * words or 1)))
+        self.end_row: Int32Array = self._row(self.eos_token_ids)
+        """The mask of the end tokens, int32[ceil(V/32)]."""
+        texts = (token for token, text in enumerate(self._bytes) if text)
+        everything = self._row(itertools.chain(texts, self.eos_token_ids, self.special_tokens))
+        slots = mask_slots or max(64, _MASK_BYTES // max(1, everything.nbytes))
+        self.masks: MaskPool = MaskPool(everything, slots)
         """The masks of every grammar over this vocabulary."""
 
     @classmethod
@@ -133,8 +139,8 @@ class TokenVocabulary:
         longest = max(map(len, self._texts), default=0)
         return Lengths(longest, self._texts.__contains__, single)
 
-    def _everything(self, words: int) -> np.ndarray[Any, np.dtype[np.int32]]:
-        there = np.zeros(32 * words, np.bool_)
-        there[: len(self._bytes)] = [bool(text) for text in self._bytes]
-        there[[*self.eos_token_ids, *self.special_tokens]] = True
-        return np.packbits(there, bitorder="little").view(np.int32)
+    def _row(self, tokens: Iterable[int]) -> Int32Array:
+        """The mask of ``tokens``, int32[ceil(V/32)]."""
+        there = np.zeros(32 * ((len(self._bytes) + 31) // 32), np.bool_)
+        there[list(tokens)] = True
+        return np.frombuffer(np.packbits(there, bitorder="little").tobytes(), np.int32)

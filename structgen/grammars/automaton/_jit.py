@@ -8,19 +8,29 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable
-from typing import Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Int32Array", "Int32Table", "Int64Array", "Int64Table", "UInt8Array", "compiled", "inner"]
+__all__ = ["Int32Array", "Int32Table", "Int64Array", "Int64Table", "UInt8Array", "compiled", "inner", "int64"]
 
-Int32Array = npt.NDArray[np.int32]
-Int64Array = npt.NDArray[np.int64]
-UInt8Array = npt.NDArray[np.uint8]
-Int32Table = npt.NDArray[np.int32]
+# For a type checker an element is Any: numpy's scalars are no `int` to it, and to compiled code they are.
+Int32Array = npt.NDArray[Any]
+Int64Array = npt.NDArray[Any]
+UInt8Array = npt.NDArray[Any]
+Int32Table = npt.NDArray[Any]
 """Two-dimensional, as is `Int64Table`."""
-Int64Table = npt.NDArray[np.int64]
+Int64Table = npt.NDArray[Any]
+
+if TYPE_CHECKING:
+
+    def int64(value: Any) -> int:
+        """Widen an element of an array to what compiled functions take."""
+        ...
+
+else:
+    int64 = np.int64
 
 _F = TypeVar("_F", bound=Callable[..., object])
 

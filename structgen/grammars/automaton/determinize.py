@@ -6,9 +6,11 @@ transition together. What a call returns to is a state of the calling rule; the 
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
-from structgen.grammars.automaton._jit import Int32Array, compiled, inner
+from structgen.grammars.automaton._jit import Int32Array, compiled, inner, int64
 from structgen.grammars.automaton.tables import (
     ACCEPT,
     BYTES,
@@ -137,10 +139,10 @@ def _sort_list(m: Int32Array, found: int) -> None:
 @inner
 def _hash(m: Int32Array, table: int, first: int, count: int) -> int:
     """Of the first column of ``count`` rows; FNV-1a over whole numbers, folded."""
-    value = np.uint64(14695981039346656037)
+    value: Any = np.uint64(14695981039346656037)
     for place in range(first, first + count):
         value = (value ^ np.uint64(cell(m, table, place, 0))) * np.uint64(1099511628211)
-    return np.int64((value ^ (value >> np.uint64(29))) & np.uint64(0x7FFFFFFF))
+    return int64((value ^ (value >> np.uint64(29))) & np.uint64(0x7FFFFFFF))
 
 
 @inner
@@ -148,10 +150,10 @@ def _is_list(m: Int32Array, state: int, found: int) -> bool:
     if cell(m, STATES, state, S_COUNT) != found:
         return False
     first = cell(m, STATES, state, S_NODES)
+    same = True
     for place in range(found):
-        if cell(m, STATE_NODES, first + place, 0) != cell(m, NODE_WORK, place, W_NODE):
-            return False
-    return True
+        same &= cell(m, STATE_NODES, first + place, 0) == cell(m, NODE_WORK, place, W_NODE)
+    return same
 
 
 @inner

@@ -14,9 +14,11 @@ where the text may end. Calls were entered and finished rules were left when it 
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
-from structgen.grammars.automaton._jit import Int32Array, Int64Table, compiled, inner
+from structgen.grammars.automaton._jit import Int32Array, Int64Table, compiled, inner, int64
 from structgen.grammars.automaton.determinize import after_call, next_state, start_state, state_after_token
 from structgen.grammars.automaton.tables import (
     ACCEPT,
@@ -59,7 +61,7 @@ from structgen.grammars.automaton.tables import (
 
 __all__ = ["after_token", "pack", "rehash_sets", "start_set", "step", "unpack"]
 
-# Columns of STATE_WORK: when a state was last seen and its place in the worklist; the worklist's items and what is done.
+# Columns of STATE_WORK: when a state was last seen and where in the worklist; the worklist's items and what is done.
 W_EPOCH, W_PLACE, W_STATE, W_BELOW, W_DONE = range(5)
 
 # MEMO: closed sets by (state, set below) that were entered, and by (SEVERAL - byte, set) that were stepped.
@@ -72,11 +74,11 @@ SEVERAL = -1
 
 @inner
 def _hash_items(items: Int64Table, count: int) -> int:
-    value = np.uint64(14695981039346656037)
+    value: Any = np.uint64(14695981039346656037)
     for place in range(count):
         value = (value ^ np.uint64(items[place, I_STATE])) * np.uint64(1099511628211)
         value = (value ^ np.uint64(items[place, I_BELOW])) * np.uint64(1099511628211)
-    return np.int64((value ^ (value >> np.uint64(29))) & np.uint64(0x7FFFFFFF))
+    return int64((value ^ (value >> np.uint64(29))) & np.uint64(0x7FFFFFFF))
 
 
 @inner
@@ -182,8 +184,8 @@ def _union(m: Int32Array, one: int, other: int) -> int:
 def _memo_slot(m: Int32Array, one: int, other: int) -> int:
     """Where (``one``, ``other``) stands in the memo, or may be put."""
     last = rows_of(m, MEMO) - 1
-    mixed = (np.uint64(one) * np.uint64(0x9E3779B97F4A7C15)) ^ (np.uint64(other) * np.uint64(0xC2B2AE3D27D4EB4F))
-    slot = np.int64(mixed >> np.uint64(33)) & last
+    mixed: Any = (np.uint64(one) * np.uint64(0x9E3779B97F4A7C15)) ^ (np.uint64(other) * np.uint64(0xC2B2AE3D27D4EB4F))
+    slot = int64(mixed >> np.uint64(33)) & last
     while cell(m, MEMO, slot, M_ONE) != 0 and (
         cell(m, MEMO, slot, M_ONE) != one or cell(m, MEMO, slot, M_OTHER) != other
     ):

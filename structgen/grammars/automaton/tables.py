@@ -15,16 +15,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from structgen.grammars.automaton._jit import Int32Array, inner
+from structgen.grammars.automaton._jit import Int32Array, inner, int64
 
 __all__ = ["OutOfRoom", "RuleWanted", "Tables", "cell", "get_count", "put", "rows_of", "set_count"]
 
 
-class OutOfRoom(Exception):  # noqa: N818 - not an error: a request for a larger table
+class OutOfRoom(Exception):
     """Compiled code needs a larger table; which one stands in the count `C_WANTED_TABLE`."""
 
 
-class RuleWanted(Exception):  # noqa: N818 - not an error: a request for a rule
+class RuleWanted(Exception):
     """Compiled code reached a rule that is not lowered yet; which one stands in the count `C_WANTED_RULE`."""
 
 
@@ -117,7 +117,7 @@ class Tables:
     def __getitem__(self, table: int) -> Int32Array:
         """The rows of ``table``, int32[rows, columns], a view."""
         offset, columns, rows = (int(value) for value in self.memory[3 * table : 3 * table + 3])
-        return self.memory[offset : offset + rows * columns].reshape(rows, columns)
+        return np.reshape(self.memory[offset : offset + rows * columns], (rows, columns))
 
     def count(self, place: int) -> int:
         """One of the counts."""
@@ -150,7 +150,7 @@ class Tables:
 @inner
 def cell(m: Int32Array, table: int, row: int, column: int) -> int:
     """The value at ``row``, ``column`` of ``table``."""
-    return np.int64(m[m[3 * table] + row * m[3 * table + 1] + column])
+    return int64(m[m[3 * table] + row * m[3 * table + 1] + column])
 
 
 @inner
@@ -162,7 +162,7 @@ def put(m: Int32Array, table: int, row: int, column: int, value: int) -> None:
 @inner
 def rows_of(m: Int32Array, table: int) -> int:
     """Rows that ``table`` has room for."""
-    return np.int64(m[3 * table + 2])
+    return int64(m[3 * table + 2])
 
 
 @inner

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from structgen.grammars.automaton._jit import Int32Array, Int32Table, Int64Array, UInt8Array, compiled, inner
+from structgen.grammars.automaton._jit import Int32Array, Int32Table, Int64Array, UInt8Array, compiled, inner, int64
 from structgen.grammars.automaton.determinize import next_state
 from structgen.grammars.automaton.stacks import after_token, pack, step, unpack
 from structgen.grammars.automaton.tables import (
@@ -118,18 +118,18 @@ def fill_row(m: Int32Array, nodes: Int32Table, tokens: Int32Array, closed: int, 
     states, belows = _open_path(m, closed)
     node, last = 0, len(nodes) - 1
     while node < last:
-        depth = np.int64(nodes[node, T_DEPTH])
+        depth = int64(nodes[node, T_DEPTH])
         if depth == len(states):
             states, belows = _lengthened(states), _lengthened(belows)
-        state, below = step(m, states[depth - 1], belows[depth - 1], np.int64(nodes[node, T_BYTE]))
+        state, below = step(m, states[depth - 1], belows[depth - 1], int64(nodes[node, T_BYTE]))
         if state == 0:
-            node = np.int64(nodes[node, T_END])
+            node = int64(nodes[node, T_END])
             continue
         states[depth], belows[depth] = state, below
         first, end = nodes[node, T_TOKENS], nodes[node + 1, T_TOKENS]
         if first < end and _distance(m, state, below) <= budget:
             for place in range(first, end):
-                _set_bit(row, np.int64(tokens[place]))
+                _set_bit(row, int64(tokens[place]))
             count += end - first
         node += 1
     return count
@@ -140,7 +140,7 @@ def advance_bytes(m: Int32Array, text: UInt8Array, closed: int) -> int:
     """The closed set after the bytes of ``text``, or `NOTHING`."""
     state, below = unpack(m, closed)
     for place in range(len(text)):
-        state, below = step(m, state, below, np.int64(text[place]))
+        state, below = step(m, state, below, int64(text[place]))
         if state == 0:
             return NOTHING
     return pack(m, state, below)
@@ -149,7 +149,7 @@ def advance_bytes(m: Int32Array, text: UInt8Array, closed: int) -> int:
 @compiled
 def advance(m: Int32Array, starts: Int32Array, text: UInt8Array, closed: int, token: int) -> int:
     """The closed set after ``token``, by its bytes or, where it has none, as a special token; else `NOTHING`."""
-    first, end = np.int64(starts[token]), np.int64(starts[token + 1])
+    first, end = int64(starts[token]), int64(starts[token + 1])
     if first == end:
         return after_token(m, closed, token)
     return advance_bytes(m, text[first:end], closed)
@@ -188,12 +188,12 @@ def successors(m: Int32Array, nodes: Int32Table, closed: int, found: Int32Array)
     states, belows = _open_path(m, closed)
     count, node, last = 0, 0, len(nodes) - 1
     while node < last:
-        depth = np.int64(nodes[node, T_DEPTH])
+        depth = int64(nodes[node, T_DEPTH])
         if depth == len(states):
             states, belows = _lengthened(states), _lengthened(belows)
-        state, below = step(m, states[depth - 1], belows[depth - 1], np.int64(nodes[node, T_BYTE]))
+        state, below = step(m, states[depth - 1], belows[depth - 1], int64(nodes[node, T_BYTE]))
         if state == 0:
-            node = np.int64(nodes[node, T_END])
+            node = int64(nodes[node, T_END])
             continue
         states[depth], belows[depth] = state, below
         if nodes[node, T_TOKENS] < nodes[node + 1, T_TOKENS]:

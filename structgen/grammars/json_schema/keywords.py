@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeGuard, cast
 
 from structgen.errors import InvalidSchema, UnsupportedSchema
 
-__all__ = ["TYPES", "check_keywords", "escape_pointer"]
+__all__ = ["TYPES", "check_keywords", "escape_pointer", "is_array", "is_object"]
 
 TYPES = ("null", "boolean", "integer", "number", "string", "array", "object")
 
@@ -56,7 +56,17 @@ _REFUSED = frozenset(
         "uniqueItems",
     }
 )
-"""Assertions of some draft that this version does not hold. Any other word is an annotation, as the specification has it."""
+"""Assertions of some draft that are not held yet. Any other word is an annotation, as the specification has it."""
+
+
+def is_object(value: Any) -> TypeGuard[dict[str, Any]]:
+    """Whether a JSON value is an object."""
+    return isinstance(value, dict)
+
+
+def is_array(value: Any) -> TypeGuard[list[Any]]:
+    """Whether a JSON value is an array."""
+    return isinstance(value, list)
 
 
 def escape_pointer(token: str) -> str:
@@ -85,7 +95,7 @@ def check_keywords(schema: dict[str, Any], pointer: str, formats: str) -> None:
 
 
 def _check_type(value: Any, place: str) -> None:
-    names: list[Any] = value if isinstance(value, list) else [value]
+    names = cast("list[object]", value if isinstance(value, list) else [value])
     for name in names:
         if name not in TYPES:
             raise InvalidSchema(place, f"{name!r} is no type; the types are {', '.join(TYPES)}")
@@ -113,26 +123,26 @@ def _check_additional(value: Any, place: str) -> None:
 
 
 def _check_properties(value: Any, place: str) -> None:
-    if not isinstance(value, dict):
+    if not is_object(value):
         raise InvalidSchema(place, f"properties is an object of schemas, not {_name(value)}")
     for key, its in value.items():
         _check_schema(its, f"{place}/{escape_pointer(key)}")
 
 
 def _check_required(value: Any, place: str) -> None:
-    if not isinstance(value, list) or not all(isinstance(key, str) for key in value):
+    if not is_array(value) or not all(isinstance(key, str) for key in value):
         raise InvalidSchema(place, f"required is an array of strings, not {_name(value)}")
 
 
 def _check_any_of(value: Any, place: str) -> None:
-    if not isinstance(value, list) or not value:
+    if not is_array(value) or not value:
         raise InvalidSchema(place, "anyOf is an array of at least one schema")
     for number, branch in enumerate(value):
         _check_schema(branch, f"{place}/{number}")
 
 
 def _check_enum(value: Any, place: str) -> None:
-    if not isinstance(value, list):
+    if not is_array(value):
         raise InvalidSchema(place, f"enum is an array, not {_name(value)}")
 
 

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeGuard, cast
 from urllib.parse import unquote
 
 import referencing
 import referencing.exceptions
 import referencing.jsonschema
-from jsonschema_specifications import REGISTRY as META_SCHEMAS
 
 from structgen.errors import InvalidSchema, UnsupportedSchema
-from structgen.grammars.json_schema.keywords import escape_pointer
+from structgen.grammars.json_schema.keywords import escape_pointer, is_object
 
 __all__ = ["Location", "open_document"]
+
+# These libraries leave types open; what they give passes through here once.
+_META_SCHEMAS: Any = importlib.import_module("jsonschema_specifications").REGISTRY
 
 DEFAULT_DIALECT = "https://json-schema.org/draft/2020-12/schema"
 _DIALECTS = {
@@ -78,10 +81,10 @@ class Location:
             It names nothing.
         """
         try:
-            found = self._resolver.lookup(reference)
+            found: Any = self._resolver.lookup(reference)
         except (referencing.exceptions.Unresolvable, referencing.exceptions.NoSuchResource, ValueError) as error:
             raise InvalidSchema(f"{self.pointer}/$ref", f"{reference!r} names nothing: {error}") from error
-        if not isinstance(found.contents, (bool, dict)):
+        if not (isinstance(found.contents, bool) or is_object(found.contents)):
             raise InvalidSchema(f"{self.pointer}/$ref", f"{reference!r} is not a schema")
         pointer = unquote(reference[1:]) if reference.startswith("#") else reference
         return _enter(found.contents, pointer, found.resolver, self.dialect)
@@ -99,10 +102,10 @@ def open_document(schema: Any, default_dialect: str | None, registry: Any) -> Lo
     registry : mapping of str to schema, or referencing.Registry, optional
         Documents that references may name, by URI.
     """
-    if not isinstance(schema, (bool, dict)):
+    if not (isinstance(schema, bool) or is_object(schema)):
         raise InvalidSchema("", f"a schema is an object or a boolean, not {type(schema).__name__}")
     dialect = _dialect(schema, default_dialect or DEFAULT_DIALECT, "")
-    resource = referencing.Resource.from_contents(schema, _specification(dialect))
+    resource = _resource(schema, dialect)
     known = _known_documents(registry, dialect)
     base = resource.id() or ""
     resolver = known.with_resource(base, resource).resolver(base)
@@ -111,18 +114,19 @@ def open_document(schema: Any, default_dialect: str | None, registry: Any) -> Lo
 
 def _known_documents(registry: Any, dialect: str) -> Any:
     if registry is None:
-        return META_SCHEMAS
+        return _META_SCHEMAS
     if isinstance(registry, referencing.Registry):
-        return META_SCHEMAS.combine(registry)
-    if not isinstance(registry, Mapping):
+        return _META_SCHEMAS.combine(cast("Any", registry))
+    if not _is_mapping(registry):
         raise TypeError(
             f"registry is a mapping of URI to schema or a referencing.Registry, not {type(registry).__name__}"
         )
-    resources = [
-        (uri, referencing.Resource.from_contents(its, _specification(_dialect(its, dialect, uri))))
-        for uri, its in registry.items()
-    ]
-    return META_SCHEMAS.with_resources(resources)
+    resources = [(uri, _resource(its, _dialect(its, dialect, uri))) for uri, its in registry.items()]
+    return _META_SCHEMAS.with_resources(resources)
+
+
+def _is_mapping(value: Any) -> TypeGuard[Mapping[str, Any]]:
+    return isinstance(value, Mapping)
 
 
 def _enter(schema: Any, pointer: str, resolver: Any, dialect: str) -> Location:
@@ -130,12 +134,12 @@ def _enter(schema: Any, pointer: str, resolver: Any, dialect: str) -> Location:
     if isinstance(schema, dict):
         dialect = _dialect(schema, dialect, pointer)
         if "$id" in schema or "id" in schema:
-            resolver = resolver.in_subresource(_specification(dialect).create_resource(schema))
+            resolver = resolver.in_subresource(_resource(schema, dialect))
     return Location(schema, pointer, resolver, dialect)
 
 
 def _dialect(schema: Any, default: str, pointer: str) -> str:
-    uri = schema.get("$schema", default) if isinstance(schema, dict) else default
+    uri = schema.get("$schema", default) if is_object(schema) else default
     plain = uri.removesuffix("#") if isinstance(uri, str) else uri
     if plain not in _DIALECTS:
         known = ", ".join(_DIALECTS)
@@ -143,5 +147,5 @@ def _dialect(schema: Any, default: str, pointer: str) -> str:
     return plain
 
 
-def _specification(dialect: str) -> Any:
-    return referencing.jsonschema.specification_with(dialect)
+def _resource(schema: Any, dialect: str) -> Any:
+    return referencing.jsonschema.specification_with(dialect).create_resource(schema)

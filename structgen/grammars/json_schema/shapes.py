@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from structgen.errors import GrammarLimitExceeded
-from structgen.grammars.json_schema.keywords import check_keywords
+from structgen.grammars.json_schema.keywords import check_keywords, is_array, is_object
 from structgen.grammars.json_schema.location import Location
 
 __all__ = ["Algebra", "Conjunction", "Shape"]
@@ -108,9 +108,9 @@ class Algebra:
             return False
         if kind_of(value) not in shape.kinds:
             return False
-        if isinstance(value, list):
+        if is_array(value):
             return all(self.holds(item, shape.items) for item in value)
-        if isinstance(value, dict):
+        if is_object(value):
             return all(key in value for key in shape.required) and all(
                 self.holds(its, shape.property_schema(key)) for key, its in value.items()
             )
@@ -159,17 +159,21 @@ def kind_of(value: Any) -> str:
     if isinstance(value, bool):
         return "boolean"
     if isinstance(value, (int, float)):
-        return INTEGER if value == int(value) else FRACTION
-    return {type(None): "null", str: "string", list: "array"}.get(type(value), "object")
+        return INTEGER if isinstance(value, int) or value.is_integer() else FRACTION
+    if value is None:
+        return "null"
+    if isinstance(value, str):
+        return "string"
+    return "array" if is_array(value) else "object"
 
 
 def same_json(one: Any, other: Any) -> bool:
     """Equality of JSON values: 1 equals 1.0, true does not equal 1."""
     if isinstance(one, bool) or isinstance(other, bool):
         return one is other
-    if isinstance(one, list) and isinstance(other, list):
+    if is_array(one) and is_array(other):
         return len(one) == len(other) and all(map(same_json, one, other))
-    if isinstance(one, dict) and isinstance(other, dict):
+    if is_object(one) and is_object(other):
         return one.keys() == other.keys() and all(same_json(its, other[key]) for key, its in one.items())
     return one == other
 

@@ -8,7 +8,6 @@ are valid UTF-8 with JSON's escapes, surrogates only in pairs.
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -26,6 +25,7 @@ from structgen.grammars.expr import (
     repetition,
     sequence,
 )
+from structgen.grammars.json_schema.keywords import is_object
 
 __all__ = ["ANY_NUMBER", "BOOLEAN", "INTEGER", "NULL", "NUMBER", "STRING", "array", "member", "object_of", "value"]
 
@@ -155,7 +155,7 @@ def value(data: Any) -> Expr:
         return _string_literal(data)
     if isinstance(data, (int, float)):
         return _number_literal(data)
-    if isinstance(data, dict):
+    if is_object(data):
         return object_of((member(key, value(its)), True) for key, its in data.items())
     return _tuple_of([value(item) for item in data])
 
@@ -180,6 +180,6 @@ def _number_literal(number: float) -> Expr:
     if isinstance(number, int):
         return literal(str(number).encode())
     spellings = [literal(repr(number).encode())]
-    if number.is_integer() and math.copysign(1.0, number) > 0 or number < 0 and number.is_integer():
+    if number.is_integer() and str(number) != "-0.0":
         spellings.append(literal(str(int(number)).encode()))
     return alternation(*spellings)

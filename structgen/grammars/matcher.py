@@ -1,0 +1,212 @@
+"""Matcher: one request's states, and everything that can be asked of a state."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from types import TracebackType
+from typing import NamedTuple
+
+import numpy as np
+
+from structgen.errors import MatcherClosed
+from structgen.grammars.automaton import StackAutomaton
+from structgen.grammars.automaton._jit import Int32Array
+from structgen.grammars.automaton.tables import FAR
+from structgen.grammars.mask_pool import NO_TOKENS
+from structgen.grammars.vocabulary import TokenVocabulary
+
+__all__ = ["DEAD", "FINISHED", "Explanation", "Matcher"]
+
+DEAD = -1
+"""The state after a token that was not allowed."""
+FINISHED = 0
+"""The state after an end token; only end tokens may follow."""
+
+_NO_BUDGET = 2 * FAR
+
+
+class Explanation(NamedTuple):
+    """Where a state is in its grammar and what may come next."""
+
+    places: list[tuple[str, str]]
+    """Rules that the text may be in: (name, JSON pointer or ``""``)."""
+    next_bytes: bytes
+    """Every byte that may come next, in order."""
+    may_end: bool
+    """Whether the text may end here."""
+
+
+class Matcher:
+    """One request's states and all their forks. A state is an integer; nothing that is done with it changes it.
+
+    Made by `TokenAutomaton.matcher`. After `close`, or the end of a ``with`` block, its states are gone and using
+    them raises `MatcherClosed`. A state that is not the matcher's raises ``ValueError``.
+
+    Attributes
+    ----------
+    start : int
+        The state before the first token.
+    """
+
+    def __init__(self, stacks: StackAutomaton, vocabulary: TokenVocabulary, identity: int) -> None:
+        self.start = stacks.start
+        self._stacks, self._vocabulary, self._identity = stacks, vocabulary, identity
+        self._words = vocabulary.masks.rows.shape[1]
+        self._closed = False
+
+    def advance(self, state: int, token_id: int) -> int:
+        """The state after ``token_id``: `DEAD` if it is not allowed, `FINISHED` after an allowed end token.
+
+        Raises
+        ------
+        ValueError
+            The vocabulary has no such token.
+        """
+        self._check(state)
+        if not 0 <= token_id < len(self._vocabulary):
+            raise ValueError(f"token id {token_id} is not in a vocabulary of {len(self._vocabulary)} tokens")
+        if self._vocabulary.is_end(token_id) and self._may_end(state):
+            return FINISHED
+        if state <= FINISHED:
+            return DEAD
+        return self._stacks.advance(state, token_id) or DEAD
+
+    def fill_mask(self, state: int, row: Int32Array) -> None:
+        """Write the mask of ``state`` to ``row``.
+
+        Parameters
+        ----------
+        row : int32[ceil(V/32)]
+            Bit ``i % 32`` of word ``i // 32`` set = token ``i`` allowed.
+        """
+        self._check(state)
+        self._check_row(row)
+        if state == DEAD:
+            row[:] = 0
+        else:
+            self._vocabulary.masks.copy((self._identity, state), lambda own: self._write_mask(state, own), row)
+
+    def fill_masks(self, states: Sequence[int], rows: Int32Array) -> None:
+        """Write the mask of ``states[i]`` to ``rows[i]``, int32[states, ceil(V/32)]."""
+        if len(states) != len(rows):
+            raise ValueError(f"{len(states)} states need as many rows, not {len(rows)}")
+        for state, row in zip(states, rows, strict=True):
+            self.fill_mask(state, row)
+
+    def fill_mask_within(self, state: int, row: Int32Array, budget: int) -> bool:
+        """Like `fill_mask`, but only tokens after which `distance` is at most ``budget``.
+
+        Returns
+        -------
+        bool
+            Whether any token is left; where ``budget`` is at least ``distance(state) - 1`` there is one.
+        """
+        self._check(state)
+        self._check_row(row)
+        return self._write_mask(state, row, budget) > 0
+
+    def mask_row(self, state: int) -> int:
+        """The slot of this state's mask in ``vocabulary.masks.rows``."""
+        self._check(state)
+        if state == DEAD:
+            return NO_TOKENS
+        return self._vocabulary.masks.slot((self._identity, state), lambda row: self._write_mask(state, row))
+
+    def is_accepting(self, state: int) -> bool:
+        """Whether the text may end here; end tokens are allowed exactly then."""
+        self._check(state)
+        return self._may_end(state)
+
+    def forced_tokens(self, state: int) -> list[int]:
+        """The tokens that must come next, while exactly one is allowed; end tokens are not among them."""
+        row = np.empty(self._words, np.int32)
+        forced: list[int] = []
+        while state > FINISHED and not self.is_accepting(state):
+            self.fill_mask(state, row)
+            allowed = _only_bit(row)
+            if allowed is None:
+                break
+            forced.append(allowed)
+            state = self.advance(state, allowed)
+        return forced
+
+    def forced_bytes(self, state: int) -> bytes:
+        """The bytes that must come next, across token borders."""
+        self._check(state)
+        forced = bytearray()
+        while (byte := self._forced_byte(state)) is not None:
+            forced.append(byte)
+            state = self._stacks.advance_bytes(state, bytes([byte]))
+        return bytes(forced)
+
+    def distance(self, state: int) -> int:
+        """So many tokens suffice to reach an end, the end token not counted.
+
+        An upper bound that can be kept: unless the text may end, some allowed token lowers it by at least one. It is
+        2**28 where the vocabulary's single-byte tokens and literals give no bound, and for `DEAD`.
+        """
+        self._check(state)
+        if state <= FINISHED:
+            return 0 if state == FINISHED else FAR
+        return self._stacks.distance(state)
+
+    def explain(self, state: int) -> Explanation:
+        """Where in the schema or grammar this state is, and what may come."""
+        self._check(state)
+        if state <= FINISHED:
+            return Explanation([], b"", state == FINISHED)
+        places = [(rule.name, rule.pointer) for rule in self._stacks.rules(state)]
+        return Explanation(places, self._stacks.next_bytes(state), self._may_end(state))
+
+    def close(self) -> None:
+        """Let the states go; calling it again does nothing."""
+        self._closed = True
+
+    def __enter__(self) -> Matcher:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _check(self, state: int) -> None:
+        if self._closed:
+            raise MatcherClosed("this matcher is closed and its states are gone; ask the automaton for a new one")
+        if not DEAD <= state < self._stacks.states:
+            raise ValueError(f"{state} is not a state of this matcher")
+
+    def _check_row(self, row: Int32Array) -> None:
+        if row.shape != (self._words,) or row.dtype != np.int32:
+            raise ValueError(f"a mask row is int32[{self._words}], not {row.dtype}{list(row.shape)}")
+
+    def _may_end(self, state: int) -> bool:
+        return state == FINISHED or (state > FINISHED and self._stacks.is_accepting(state))
+
+    def _write_mask(self, state: int, row: Int32Array, budget: int = _NO_BUDGET) -> int:
+        """Write the mask of ``state``; returns the number of tokens in it."""
+        count = 0
+        if state > FINISHED:
+            count = self._stacks.fill_row(state, row, budget)
+        else:
+            row[:] = 0
+        if self._may_end(state):
+            row |= self._vocabulary.end_row
+            count += len(self._vocabulary.eos_token_ids)
+        return count
+
+    def _forced_byte(self, state: int) -> int | None:
+        """The one byte that may come next, where nothing else may."""
+        if state <= FINISHED or self._may_end(state) or self._stacks.has_special_tokens(state):
+            return None
+        following = self._stacks.next_bytes(state)
+        return following[0] if len(following) == 1 else None
+
+
+def _only_bit(row: Int32Array) -> int | None:
+    """The index of the only bit set, ``None`` where there are more or none."""
+    words = np.flatnonzero(row)
+    if len(words) != 1:
+        return None
+    word = int(row[words[0]]) & 0xFFFFFFFF
+    return int(words[0]) * 32 + word.bit_length() - 1 if word & (word - 1) == 0 else None
