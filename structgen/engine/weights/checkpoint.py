@@ -96,6 +96,13 @@ class Checkpoint(ABC):
             There is no tensor of that name.
         """
 
+    def read_into(self, name: str, out: torch.Tensor) -> None:
+        """As :meth:`tensor`, into memory of the caller's: ``out`` is contiguous and has the tensor's shape.
+
+        A reader that computes its values overrides this, so that they are written once.
+        """
+        out.copy_(self.tensor(name, out.dtype))
+
     @abstractmethod
     def tokenizer(self) -> Tokenizer:
         """Return the tokenizer, without truncation or padding; built at the first call, and not to be changed.

@@ -19,7 +19,7 @@ import numpy as np
 import torch
 from gguf.constants import GGML_QUANT_SIZES, GGMLQuantizationType
 
-__all__ = ["SUPPORTED_TYPES", "dequantize"]
+__all__ = ["SUPPORTED_TYPES", "dequantize", "dequantize_into"]
 
 _CHUNK = 1 << 19
 """Elements at a time: enough to make a call's overhead small, few enough that temporaries stay in the cache."""
@@ -51,23 +51,33 @@ def dequantize(data: torch.Tensor, kind: GGMLQuantizationType, dtype: torch.dtyp
     plain = _PLAIN.get(kind)
     if plain is not None:
         return data.view(plain).to(dtype)
+    values = torch.empty(data.numel() // GGML_QUANT_SIZES[kind][1] * GGML_QUANT_SIZES[kind][0], dtype=dtype)
+    dequantize_into(data, kind, values)
+    return values
+
+
+def dequantize_into(data: torch.Tensor, kind: GGMLQuantizationType, out: torch.Tensor) -> None:
+    """As :func:`dequantize`, into ``out``: [elements], contiguous, of a floating point type."""
+    plain = _PLAIN.get(kind)
+    if plain is not None:
+        _copy(data.view(plain), out)
+        return
     elements, size = GGML_QUANT_SIZES[kind]
     blocks = data.numpy().reshape(-1, size)
-    values = torch.empty(len(blocks), elements, dtype=dtype)  # [blocks, elements of one]
+    values = out.view(-1, elements)  # [blocks, elements of one]
     step = _CHUNK // elements
     with np.errstate(all="ignore"):  # infinite scales make infinite weights, as in the reference
         for first in range(0, len(blocks), step):
-            some, out = blocks[first : first + step], values[first : first + step]
-            if dtype == torch.float32:
-                _QUANTIZED[kind](some, out.numpy())
+            some, target = blocks[first : first + step], values[first : first + step]
+            if out.dtype == torch.float32:
+                _QUANTIZED[kind](some, target.numpy())
             else:
-                exact = np.empty(out.shape, np.float32)
+                exact = np.empty(target.shape, np.float32)
                 _QUANTIZED[kind](some, exact)
-                _round(torch.from_numpy(exact), out)
-    return values.view(-1)
+                _copy(torch.from_numpy(exact), target)
 
 
-def _round(exact: torch.Tensor, out: torch.Tensor) -> None:
+def _copy(exact: torch.Tensor, out: torch.Tensor) -> None:
     """Copy into ``out``'s dtype, in pieces for which torch does not wake its threads."""
     for source, target in zip(exact.view(-1).split(_TORCH_GRAIN), out.view(-1).split(_TORCH_GRAIN), strict=True):
         target.copy_(source)

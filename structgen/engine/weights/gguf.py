@@ -11,7 +11,7 @@ from tokenizers import Tokenizer
 from structgen.engine.tokenization.chat_template import ChatTemplate
 from structgen.engine.tokenization.gguf_vocabulary import GgufVocabulary
 from structgen.engine.weights.checkpoint import Checkpoint
-from structgen.engine.weights.dequantization import SUPPORTED_TYPES, dequantize
+from structgen.engine.weights.dequantization import SUPPORTED_TYPES, dequantize, dequantize_into
 from structgen.engine.weights.gguf_config import (
     hugging_face_config,
     hugging_face_model_type,
@@ -72,17 +72,12 @@ class GgufCheckpoint(Checkpoint):
     def tensor(self, name: str, dtype: torch.dtype = torch.float32) -> torch.Tensor:
         """Read and dequantize one tensor, a Q or K projection of a llama with its rows in Hugging Face's order."""
         stored = self._find(name)
-        if self._file is None:
-            raise ValueError(f"{self.path} is closed")
-        data = self._file.data(stored)  # uint8 [bytes]
-        heads = self._permuted_heads(name)
-        if heads is not None:
-            if stored.shape[0] % (2 * heads):
-                raise InvalidModelFile(
-                    f"{self.path}: {name} has {stored.shape[0]} rows, which {heads} heads cannot share"
-                )
-            data = undo_rope_permutation(data.view(stored.shape[0], -1), heads).view(-1)
-        return dequantize(data, stored.kind, dtype).view(stored.shape)
+        return dequantize(self._bytes(name, stored), stored.kind, dtype).view(stored.shape)
+
+    def read_into(self, name: str, out: torch.Tensor) -> None:
+        """Dequantize one tensor right to where it belongs."""
+        stored = self._find(name)
+        dequantize_into(self._bytes(name, stored), stored.kind, out.view(-1))
 
     def tokenizer(self) -> Tokenizer:
         """Build the tokenizer from the file's vocabulary."""
@@ -118,6 +113,18 @@ class GgufCheckpoint(Checkpoint):
         if name not in self._stored:
             raise InvalidModelFile(f"{self.path}: no tensor {name!r}; the file does not fit its architecture")
         return self._stored[name]
+
+    def _bytes(self, name: str, stored: StoredTensor) -> torch.Tensor:
+        """Blocks of a tensor, uint8 [bytes], its rows in Hugging Face's order."""
+        if self._file is None:
+            raise ValueError(f"{self.path} is closed")
+        data = self._file.data(stored)
+        heads = self._permuted_heads(name)
+        if heads is None:
+            return data
+        if stored.shape[0] % (2 * heads):
+            raise InvalidModelFile(f"{self.path}: {name} has {stored.shape[0]} rows, which {heads} heads cannot share")
+        return undo_rope_permutation(data.view(stored.shape[0], -1), heads).view(-1)
 
     def _permuted_heads(self, name: str) -> int | None:
         """Number of heads by which a tensor's rows are interleaved, None where they are not."""
