@@ -16,7 +16,7 @@ from structgen.errors import InvalidRequest, PluginError, ToolError
 from structgen.llm.json_schema import check_instance, close_objects
 from structgen.plugins import registry
 
-__all__ = ["CallFormat", "DeclaredTool", "Tool", "ToolCall", "as_tools", "load_call_format"]
+__all__ = ["CallDelta", "CallFormat", "CallReader", "DeclaredTool", "Tool", "ToolCall", "as_tools", "load_call_format"]
 
 
 @runtime_checkable
@@ -84,6 +84,44 @@ class ToolCall:
         return self.tool.run(self.arguments)
 
 
+@dataclass(frozen=True)
+class CallDelta:
+    """What a call that is being written grew by.
+
+    Parameters
+    ----------
+    index : int
+        Which call it is, from 0 in the order of the text.
+    name : str or None
+        The tool's name, in the first delta of a call; None in the others.
+    arguments : str
+        More of the arguments' JSON text. All deltas of a finished call together are one JSON object.
+    """
+
+    index: int
+    name: str | None
+    arguments: str
+
+
+class CallReader(Protocol):
+    """Reads calls from text that arrives in pieces; however it is cut, the calls are the same."""
+
+    @property
+    def inside_call(self) -> bool:
+        """Whether the text so far ends within a call."""
+        ...
+
+    def feed(self, text: str) -> list[CallDelta]:
+        """Read on, and return what is new: at most one delta a call.
+
+        Raises
+        ------
+        ToolError
+            Something ended that is no call.
+        """
+        ...
+
+
 class CallFormat(Protocol):
     """How one family of models writes tool calls. An instance has no state; every method is safe at any time.
 
@@ -110,6 +148,10 @@ class CallFormat(Protocol):
 
     def write_result(self, content: str) -> str:
         """Write a tool's result as a user turn, where the chat template has no ``tool`` role."""
+        ...
+
+    def reader(self) -> CallReader:
+        """Return a reader for one answer that arrives in pieces; it takes the text after ``opening``."""
         ...
 
     def parse(self, text: str) -> list[ToolCall]:

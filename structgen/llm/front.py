@@ -71,7 +71,7 @@ class LLM:
         from structgen.engine.sources import resolve_model
         from structgen.grammars import TokenVocabulary
 
-        self._call_format = load_call_format(call_format)
+        self.call_format = load_call_format(call_format)
         loaded = load_model(resolve_model(os.fspath(model)), dtype=dtype)
         runner = TorchRunner(loaded)
         self.name: str = loaded.name
@@ -81,8 +81,8 @@ class LLM:
             loaded.tokenizer, eos_token_ids=loaded.eos_token_ids, size=runner.vocab_size
         )
         self.client = LocalClient(runner, self.vocabulary, max_num_seqs=max_num_seqs)
-        self._writer = PromptWriter(loaded.tokenizer, loaded.chat_template, self._call_format)
-        self._asker = Asker(self.client, self._writer)
+        self.prompt_writer = PromptWriter(loaded.tokenizer, loaded.chat_template, self.call_format)
+        self._asker = Asker(self.client, self.prompt_writer)
 
     def generate(
         self,
@@ -215,7 +215,7 @@ class LLM:
         """
         form, offered = self._form(schema, regex, choice, tools)
         if isinstance(prompt, str) and not offered:
-            question = self._writer.question(prompt, form, chat_template=chat_template, show_form=show_schema)
+            question = self.prompt_writer.question(prompt, form, chat_template=chat_template, show_form=show_schema)
         else:
             messages = [{"role": "user", "content": prompt}] if isinstance(prompt, str) else prompt
             question = Question(form, messages=tuple(read_messages(messages)), tools=offered, show_form=show_schema)
@@ -256,7 +256,7 @@ class LLM:
         if schema is not None or regex is not None or choice is not None:
             raise InvalidRequest("tools: with tools the answer is a call; leave schema, regex and choice out")
         offered = as_tools(tools)
-        return CallForm(offered, self._call_format, shown_by_template=self._writer.knows_tools), tuple(offered)
+        return CallForm(offered, self.call_format, shown_by_template=self.prompt_writer.knows_tools), tuple(offered)
 
 
 def _texts(deltas: Iterator[Delta]) -> Iterator[str]:

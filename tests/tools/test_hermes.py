@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 import structgen
 from structgen.errors import ToolError
-from structgen.llm.calls import DeclaredTool, ToolCall, load_call_format
-from structgen.tools.call_formats.call_reader import CallDelta, CallReader
+from structgen.llm.calls import CallDelta, DeclaredTool, ToolCall, load_call_format
+from structgen.tools.call_formats.call_reader import JsonCallReader
 from structgen.tools.call_formats.hermes import HermesFormat
 
 HERMES = HermesFormat()
@@ -195,45 +195,45 @@ def test_any_chunking_of_a_stream_gives_the_calls_of_the_whole(expected, indent,
         for call in expected
     )
     cuts = sorted(data.draw(st.lists(st.integers(0, len(text)), max_size=10)))
-    reader = CallReader()
+    reader = JsonCallReader()
     deltas = [
         delta
         for start, end in zip([0, *cuts], [*cuts, len(text)], strict=True)
         for delta in reader.feed(text[start:end])
     ]
     assert calls_of(deltas) == expected
-    assert "".join(delta.arguments for delta in deltas) == "".join(d.arguments for d in CallReader().feed(text))
+    assert "".join(delta.arguments for delta in deltas) == "".join(d.arguments for d in JsonCallReader().feed(text))
     assert not reader.inside_call
 
 
-@pytest.mark.parametrize("arguments", ["{}", '""', "null", '"{}"', '"null"'])
+@pytest.mark.parametrize("arguments", ["{}", "{ \n}", '""', "null", '"{}"', '"null"'])
 def test_no_arguments_are_streamed_as_an_empty_object(arguments):
-    reader = CallReader()
+    reader = JsonCallReader()
     deltas = [delta for c in f'{{"name":"now","arguments":{arguments}}}\n</tool_call>' for delta in reader.feed(c)]
     assert "".join(delta.arguments for delta in deltas) == "{}"
     assert [delta.name for delta in deltas if delta.name is not None] == ["now"]
 
 
 def test_arguments_left_out_or_before_the_name_are_streamed_as_an_object():
-    assert CallReader().feed('{"name":"now"}') == [CallDelta(0, "now", "{}")]
-    reader = CallReader()
+    assert JsonCallReader().feed('{"name":"now"}') == [CallDelta(0, "now", "{}")]
+    reader = JsonCallReader()
     assert reader.feed('{"arguments":{"a":1},') == []
     assert reader.feed('"name":"f"}') == [CallDelta(0, "f", '{"a":1}')]
 
 
-def test_arguments_are_streamed_as_they_were_written():
-    reader = CallReader()
+def test_arguments_are_streamed_as_they_were_written_without_white_space():
+    reader = JsonCallReader()
     assert reader.feed('{"name": "f", ') == [CallDelta(0, "f", "")]
-    assert reader.feed('"arguments": {"a": "Mün') == [CallDelta(0, None, '{"a": "Mün')]
+    assert reader.feed('"arguments": {"a": "Mün ') == [CallDelta(0, None, '{"a":"Mün ')]
     assert reader.inside_call
-    assert reader.feed('ster\nb", "n": 1.0} }') == [CallDelta(0, None, 'ster\\nb", "n": 1.0}')]
+    assert reader.feed('ster\nb", \n "n": 1.0 } }') == [CallDelta(0, None, 'ster\\nb","n":1.0}')]
     assert not reader.inside_call
 
 
 @pytest.mark.parametrize("text", ['{"arguments": {}}', "{}", '{"name": 3, "arguments": {}}', '{name: "x"}'])
 def test_an_object_that_is_no_call_is_an_error(text):
     with pytest.raises(ToolError):
-        CallReader().feed(text)
+        JsonCallReader().feed(text)
 
 
 def test_a_result_is_written_in_its_tags():

@@ -3,33 +3,21 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 
 from structgen.errors import ToolError
+from structgen.llm.calls import CallDelta
 from structgen.tools.arguments import decode_arguments
 
-__all__ = ["CallDelta", "CallReader"]
+__all__ = ["JsonCallReader"]
 
 
-@dataclass(frozen=True)
-class CallDelta:
-    """What a call grew by."""
-
-    index: int
-    """Which call it is, from 0 in the order of the text."""
-    name: str | None
-    """The tool's name, in the first delta of a call; ``None`` in the others."""
-    arguments: str
-    """More of the arguments' JSON text. All deltas of a finished call together are one JSON object."""
-
-
-class CallReader:
+class JsonCallReader:
     """Reads objects ``{"name": ..., "arguments": {...}}``, with anything but a brace between them.
 
     The arguments are passed on as they come and as they were written, so that one text gives one result however it
-    was cut into pieces. Three things are put right: a raw control character in a string is escaped; arguments that
-    are ``null``, left out or JSON text inside a string become the object that they mean; arguments that come before
-    the name wait for it.
+    was cut into pieces. Four things are put right: white space between tokens is left out, so that no arguments are
+    always ``{}``; a raw control character in a string is escaped; arguments that are ``null``, left out or JSON text
+    inside a string become the object that they mean; arguments that come before the name wait for it.
     """
 
     def __init__(self) -> None:
@@ -77,7 +65,7 @@ class CallReader:
             self._read_in_string(character)
         elif self._depth == 1 and character in ":,}":
             self._end_part(character)
-        elif self._depth > 1 or not character.isspace():
+        elif not character.isspace():
             self._in_string = character == '"'
             self._append(character)
             self._depth += (character in "{[") - (character in "}]")

@@ -10,7 +10,7 @@ from structgen.engine.request import GrammarSpec
 from structgen.errors import ToolError
 from structgen.llm.calls import Tool, ToolCall
 from structgen.tools.arguments import JSON, decode_arguments
-from structgen.tools.call_formats.call_reader import CallReader
+from structgen.tools.call_formats.call_reader import JsonCallReader
 from structgen.tools.call_formats.call_schema import call_schema
 
 __all__ = ["HermesFormat"]
@@ -93,9 +93,9 @@ class HermesFormat:
             raise ToolError(f"no call can be read from {text!r}: {reason}") from failure
         return calls
 
-    def reader(self) -> CallReader:
+    def reader(self) -> JsonCallReader:
         """A new reader for text that arrives in pieces; it takes what comes after the opening."""
-        return CallReader()
+        return JsonCallReader()
 
 
 def _next_call(text: str, place: int) -> int | None:
