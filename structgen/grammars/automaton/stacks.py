@@ -184,7 +184,9 @@ def _union(m: Int32Array, one: int, other: int) -> int:
 def _memo_slot(m: Int32Array, one: int, other: int) -> int:
     """Where (``one``, ``other``) stands in the memo, or may be put."""
     last = rows_of(m, MEMO) - 1
-    mixed: Any = (np.uint64(one) * np.uint64(0x9E3779B97F4A7C15)) ^ (np.uint64(other) * np.uint64(0xC2B2AE3D27D4EB4F))
+    a: Any = np.uint64(one)
+    b: Any = np.uint64(other)
+    mixed = (a * np.uint64(0x9E3779B97F4A7C15)) ^ (b * np.uint64(0xC2B2AE3D27D4EB4F))
     slot = int64(mixed >> np.uint64(33)) & last
     while cell(m, MEMO, slot, M_ONE) != 0 and (
         cell(m, MEMO, slot, M_ONE) != one or cell(m, MEMO, slot, M_OTHER) != other

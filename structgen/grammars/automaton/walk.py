@@ -85,24 +85,57 @@ def _set_bit(row: Int32Array, token: int) -> None:
 
 
 @inner
-def _special_tokens(m: Int32Array, closed: int, budget: int, row: Int32Array) -> int:
-    count = 0
+def _special_at(m: Int32Array, closed: int, number: int) -> int:
+    """The special token that is number ``number`` among those that may come next (some twice), or -1."""
     first = cell(m, SETS, closed, Q_FIRST)
     for item in range(first, first + cell(m, SETS, closed, Q_COUNT)):
         state = cell(m, ITEMS, item, I_STATE)
         if state == ACCEPT or not cell(m, STATES, state, S_FLAGS) & F_TOKENS:
             continue
-        for place in range(
-            cell(m, STATES, state, S_NODES), cell(m, STATES, state, S_NODES) + cell(m, STATES, state, S_COUNT)
-        ):
+        begin = cell(m, STATES, state, S_NODES)
+        for place in range(begin, begin + cell(m, STATES, state, S_COUNT)):
             node = cell(m, STATE_NODES, place, 0)
-            if cell(m, NODES, node, K_KIND) != TOKEN:
-                continue
-            token = cell(m, NODES, node, K_ARGUMENT)
-            known = (row[token >> 5] >> (token & 31)) & 1
-            if not known and cell(m, SETS, after_token(m, closed, token), Q_DISTANCE) <= budget:
-                _set_bit(row, token)
-                count += 1
+            if cell(m, NODES, node, K_KIND) == TOKEN:
+                if number == 0:
+                    return cell(m, NODES, node, K_ARGUMENT)
+                number -= 1
+    return -1
+
+
+@inner
+def _special_tokens(m: Int32Array, closed: int, budget: int, row: Int32Array) -> int:
+    count, number = 0, 0
+    token = _special_at(m, closed, number)
+    while token >= 0:
+        known = (row[token >> 5] >> (token & 31)) & 1
+        if not known and cell(m, SETS, after_token(m, closed, token), Q_DISTANCE) <= budget:
+            _set_bit(row, token)
+            count += 1
+        number += 1
+        token = _special_at(m, closed, number)
+    return count
+
+
+@inner
+def _note(found: Int32Array, count: int, target: int) -> int:
+    """Add ``target`` to ``found[:count]`` unless it is there; returns the new count, -1 where it does not fit."""
+    for place in range(count - 1, -1, -1):  # the latest first: most tokens lead where their neighbours do
+        if found[place] == target:
+            return count
+    if count == len(found):
+        return -1
+    found[count] = target
+    return count + 1
+
+
+@inner
+def _special_successors(m: Int32Array, closed: int, found: Int32Array) -> int:
+    count, number = 0, 0
+    token = _special_at(m, closed, number)
+    while token >= 0 and count >= 0:
+        count = _note(found, count, after_token(m, closed, token))
+        number += 1
+        token = _special_at(m, closed, number)
     return count
 
 
@@ -174,20 +207,16 @@ def next_bytes(m: Int32Array, closed: int, allowed: UInt8Array) -> int:
 @compiled
 def has_tokens(m: Int32Array, closed: int) -> bool:
     """Whether a special token may come next."""
-    first = cell(m, SETS, closed, Q_FIRST)
-    for item in range(first, first + cell(m, SETS, closed, Q_COUNT)):
-        state = cell(m, ITEMS, item, I_STATE)
-        if state != ACCEPT and cell(m, STATES, state, S_FLAGS) & F_TOKENS:
-            return True
-    return False
+    return _special_at(m, closed, 0) >= 0
 
 
 @compiled
 def successors(m: Int32Array, nodes: Int32Table, closed: int, found: Int32Array) -> int:
-    """Write to ``found`` the closed sets that one token leads to, neighbours told apart; -1 if they do not fit."""
+    """Write to ``found`` the distinct closed sets one token on; returns their number, -1 if they do not fit."""
     states, belows = _open_path(m, closed)
-    count, node, last = 0, 0, len(nodes) - 1
-    while node < last:
+    count = _special_successors(m, closed, found)
+    node, last = 0, len(nodes) - 1
+    while node < last and count >= 0:
         depth = int64(nodes[node, T_DEPTH])
         if depth == len(states):
             states, belows = _lengthened(states), _lengthened(belows)
@@ -197,16 +226,6 @@ def successors(m: Int32Array, nodes: Int32Table, closed: int, found: Int32Array)
             continue
         states[depth], belows[depth] = state, below
         if nodes[node, T_TOKENS] < nodes[node + 1, T_TOKENS]:
-            target = pack(m, state, below)
-            known = False
-            for place in range(count - 1, -1, -1):  # the latest first: most tokens lead where their neighbours do
-                known = found[place] == target
-                if known:
-                    break
-            if not known:
-                if count == len(found):
-                    return -1
-                found[count] = target
-                count += 1
+            count = _note(found, count, pack(m, state, below))
         node += 1
     return count
