@@ -59,7 +59,7 @@ def test_a_missing_tensor_is_named_with_its_shape(folder):
 def test_a_misshapen_tensor_is_named_with_both_shapes(folder):
     change_tensors(folder, lambda tensors: tensors.update({QUERY: torch.zeros(32, 64)}))
     with pytest.raises(
-        InvalidModelFile, match=rf"'{QUERY}' has the shape \[32, 64\], its configuration says \[64, 64\]"
+        InvalidModelFile, match=rf"'{QUERY}' has the shape \[32, 64\], the configuration says \[64, 64\]"
     ):
         load_model(folder)
 

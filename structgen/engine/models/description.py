@@ -100,39 +100,3 @@ class ModelDescription:
         )  # fmt: skip
         windows = {f"sliding window of layer {i}": w for i, w in enumerate(self.sliding_windows) if w is not None}
         return {**{name: getattr(self, name) for name in names}, "rope_theta": self.rope.theta, **windows}
-
-    def tensor_shapes(self) -> dict[str, tuple[int, ...]]:
-        """Name and shape of every weight, by its Hugging Face name; matrices are ``[out, in]``."""
-        shapes: dict[str, tuple[int, ...]] = {
-            "model.embed_tokens.weight": (self.vocab_size, self.hidden_size),
-            "model.norm.weight": (self.hidden_size,),
-        }
-        if not self.tie_word_embeddings:
-            shapes["lm_head.weight"] = (self.vocab_size, self.hidden_size)
-        for layer in range(self.num_hidden_layers):
-            shapes.update({f"model.layers.{layer}.{name}": shape for name, shape in self._layer_shapes().items()})
-        return shapes
-
-    def _layer_shapes(self) -> dict[str, tuple[int, ...]]:
-        hidden, intermediate = self.hidden_size, self.intermediate_size
-        queries = self.num_attention_heads * self.head_dim
-        keys = self.num_key_value_heads * self.head_dim
-        shapes: dict[str, tuple[int, ...]] = {
-            "input_layernorm.weight": (hidden,),
-            "self_attn.q_proj.weight": (queries, hidden),
-            "self_attn.k_proj.weight": (keys, hidden),
-            "self_attn.v_proj.weight": (keys, hidden),
-            "self_attn.o_proj.weight": (hidden, queries),
-            "post_attention_layernorm.weight": (hidden,),
-            "mlp.gate_proj.weight": (intermediate, hidden),
-            "mlp.up_proj.weight": (intermediate, hidden),
-            "mlp.down_proj.weight": (hidden, intermediate),
-        }
-        if self.qkv_bias:
-            shapes["self_attn.q_proj.bias"] = (queries,)
-            shapes["self_attn.k_proj.bias"] = (keys,)
-            shapes["self_attn.v_proj.bias"] = (keys,)
-        if self.qk_norm:
-            shapes["self_attn.q_norm.weight"] = (self.head_dim,)
-            shapes["self_attn.k_norm.weight"] = (self.head_dim,)
-        return shapes

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import numpy as np
 import torch
 
 from structgen.engine.models.description import ModelDescription
 from structgen.engine.models.families import describe
-from structgen.engine.models.weights import LayerWeights, ModelWeights
+from structgen.engine.models.weights import Arena, ModelWeights, lay_out
 from structgen.engine.weights import Checkpoint, open_checkpoint
 from structgen.errors import InvalidModelFile, InvalidRequest, UnsupportedModel
 
@@ -92,53 +92,19 @@ def load_weights(checkpoint: Checkpoint, description: ModelDescription, dtype: t
     UnsupportedModel
         There are tensors that the family has no place for.
     """
-    _check_tensors(checkpoint, description)
-    # Dequantization is a chain of numpy and torch calls that release the GIL: threads over layers keep all cores busy.
+    shapes: list[tuple[int, ...]] = []
+
+    def plan(*shape: int) -> torch.Tensor:
+        shapes.append(shape)
+        return torch.empty(shape, device="meta")
+
+    _check_tensors(checkpoint, description.architecture, lay_out(description, plan)[1])
+    weights, places = lay_out(description, Arena(shapes, dtype).take)
+    # Dequantization is a chain of numpy calls that release the GIL, so threads keep all cores busy.
     with ThreadPoolExecutor(max_workers=torch.get_num_threads()) as pool:
-        embedding = pool.submit(checkpoint.tensor, "model.embed_tokens.weight", dtype)
-        layers = pool.map(
-            lambda index: _read_layer(checkpoint, index, description, dtype), range(description.num_hidden_layers)
-        )
-        head = embedding if description.tie_word_embeddings else pool.submit(checkpoint.tensor, "lm_head.weight", dtype)
-        return ModelWeights(
-            embedding=embedding.result(),
-            layers=tuple(layers),
-            norm=checkpoint.tensor("model.norm.weight", dtype),
-            head=head.result(),
-        )
-
-
-def _read_layer(checkpoint: Checkpoint, index: int, description: ModelDescription, dtype: torch.dtype) -> LayerWeights:
-    prefix = f"model.layers.{index}."
-
-    def read(name: str) -> torch.Tensor:
-        return checkpoint.tensor(f"{prefix}{name}", dtype)
-
-    def joined(*names: str) -> torch.Tensor:
-        return _join([read(name) for name in names])
-
-    qk_norm = None
-    if description.qk_norm:
-        heads = (description.num_attention_heads, -1), (description.num_key_value_heads, -1)
-        norms = read("self_attn.q_norm.weight"), read("self_attn.k_norm.weight")
-        qk_norm = torch.cat([norm.expand(shape) for norm, shape in zip(norms, heads, strict=True)])
-    qkv = [f"self_attn.{part}_proj" for part in "qkv"]
-    return LayerWeights(
-        input_norm=read("input_layernorm.weight"),
-        qkv=joined(*(f"{name}.weight" for name in qkv)),
-        qkv_bias=joined(*(f"{name}.bias" for name in qkv)) if description.qkv_bias else None,
-        qk_norm=qk_norm,
-        output=read("self_attn.o_proj.weight"),
-        mlp_norm=read("post_attention_layernorm.weight"),
-        gate_up=joined("mlp.gate_proj.weight", "mlp.up_proj.weight"),
-        down=read("mlp.down_proj.weight"),
-    )
-
-
-def _join(parts: list[torch.Tensor]) -> torch.Tensor:
-    """Concatenate rows, by numpy: torch would wake its own team of threads in each thread of the pool."""
-    joined = np.concatenate([part.contiguous().view(torch.uint8).numpy() for part in parts])
-    return torch.from_numpy(joined).view(parts[0].dtype)
+        for done in [pool.submit(checkpoint.read_into, name, place) for name, place in places.items()]:
+            done.result()
+    return weights
 
 
 def _describe(checkpoint: Checkpoint) -> ModelDescription:
@@ -148,22 +114,22 @@ def _describe(checkpoint: Checkpoint) -> ModelDescription:
         raise type(error)(f"{checkpoint.path}: {error}") from error
 
 
-def _check_tensors(checkpoint: Checkpoint, description: ModelDescription) -> None:
-    """Every tensor of the description is there in its shape, and none beside them that would change the result."""
-    expected, found = description.tensor_shapes(), set(checkpoint.names())
-    for name, shape in expected.items():
+def _check_tensors(checkpoint: Checkpoint, architecture: str, places: Mapping[str, torch.Tensor]) -> None:
+    """Every tensor is there in the shape of its place, and none without a place, which would change the result."""
+    found = set(checkpoint.names())
+    for name, place in places.items():
+        expected = list(place.shape)
         if name not in found:
+            raise InvalidModelFile(f"{checkpoint.path}: the tensor {name!r} {expected} is missing; get the whole model")
+        shape = list(checkpoint.shape(name))
+        if shape != expected:
             raise InvalidModelFile(
-                f"{checkpoint.path}: the tensor {name!r} {list(shape)} is missing; get the complete model"
+                f"{checkpoint.path}: the tensor {name!r} has the shape {shape}, the configuration says {expected}; "
+                "weights and configuration are of different models"
             )
-        if checkpoint.shape(name) != shape:
-            raise InvalidModelFile(
-                f"{checkpoint.path}: the tensor {name!r} has the shape {list(checkpoint.shape(name))}, "
-                f"its configuration says {list(shape)}; weights and configuration are of different models"
-            )
-    extra = sorted(name for name in found - expected.keys() if not _DERIVED.fullmatch(name))
+    extra = sorted(name for name in found - places.keys() if not _DERIVED.fullmatch(name))
     if extra:
         raise UnsupportedModel(
-            f"{checkpoint.path}: the {description.architecture} family has no place for {len(extra)} of the tensors: "
+            f"{checkpoint.path}: the {architecture} family has no place for {len(extra)} of the tensors: "
             f"{', '.join(extra[:4])}{', ...' if len(extra) > 4 else ''}"
         )

@@ -74,9 +74,10 @@ class Transformer:
         projected = functional.linear(self._norm(hidden, layer.input_norm), layer.qkv, layer.qkv_bias)
         projected = projected.view(hidden.shape[0], heads + 2 * kv_heads, self._description.head_dim)
         rotated = projected[:, : heads + kv_heads]
-        if layer.qk_norm is not None:
-            rotated = self._norm(rotated, None) * layer.qk_norm
-        rotated = rotate(rotated, *angles)
+        if self._description.qk_norm:
+            queries, keys = rotated.split((heads, kv_heads), dim=1)
+            rotated = torch.cat((self._norm(queries, layer.query_norm), self._norm(keys, layer.key_norm)), dim=1)
+        rotated = rotate(rotated, *angles)  # both at once: a call over few rows costs its overhead
         return rotated[:, :heads], rotated[:, heads:], projected[:, heads + kv_heads :]
 
     def _mlp(self, layer: LayerWeights, hidden: torch.Tensor) -> torch.Tensor:

@@ -2,25 +2,33 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 
-__all__ = ["LayerWeights", "ModelWeights"]
+from structgen.engine.models.description import ModelDescription
+
+__all__ = ["Arena", "LayerWeights", "ModelWeights", "lay_out"]
+
+_ALIGNMENT = 64
+"""Bytes: a cache line, and the widest vector register."""
 
 
 @dataclass(frozen=True)
 class LayerWeights:
     """One decoder layer. Matrices are ``[out, in]``; those that read the same input are one, so that they are one call.
 
-    ``qkv`` holds query heads, then key heads, then value heads. ``qk_norm`` holds a row for each query head and each
-    key head, so that both are normalized together.
+    ``qkv`` holds query heads, then key heads, then value heads.
     """
 
     input_norm: torch.Tensor  # [hidden]
     qkv: torch.Tensor  # [(heads + 2 * kv_heads) * head_dim, hidden]
     qkv_bias: torch.Tensor | None  # [(heads + 2 * kv_heads) * head_dim]
-    qk_norm: torch.Tensor | None  # [heads + kv_heads, head_dim]
+    query_norm: torch.Tensor | None  # [head_dim]
+    key_norm: torch.Tensor | None  # [head_dim]
     output: torch.Tensor  # [hidden, heads * head_dim]
     mlp_norm: torch.Tensor  # [hidden]
     gate_up: torch.Tensor  # [2 * intermediate, hidden]
@@ -40,3 +48,103 @@ class ModelWeights:
     def dtype(self) -> torch.dtype:
         """The dtype of every tensor here."""
         return self.embedding.dtype
+
+
+class Arena:
+    """Uninitialized memory for all weights in one piece.
+
+    One piece, from numpy, because numpy asks for huge pages: 538 MB in pages of 4 KB took 115,000 page faults, half
+    the time of a load, and every forward pass would walk them again.
+
+    Parameters
+    ----------
+    shapes : list of tuple of int
+        What is to be taken, in this order.
+    dtype : torch.dtype
+        Of all of it.
+    """
+
+    def __init__(self, shapes: list[tuple[int, ...]], dtype: torch.dtype) -> None:
+        self._dtype = dtype
+        self._memory = np.empty(sum(map(self._room, shapes)) + _ALIGNMENT, np.uint8)
+        self._used = -self._memory.ctypes.data % _ALIGNMENT
+
+    def take(self, *shape: int) -> torch.Tensor:
+        """Return the next tensor, aligned to a cache line."""
+        size = math.prod(shape) * self._dtype.itemsize
+        piece = self._memory[self._used : self._used + size]
+        self._used += self._room(shape)
+        return torch.from_numpy(piece).view(self._dtype).view(shape)
+
+    def _room(self, shape: tuple[int, ...]) -> int:
+        return -(-math.prod(shape) * self._dtype.itemsize // _ALIGNMENT) * _ALIGNMENT
+
+
+def lay_out(
+    description: ModelDescription, new: Callable[..., torch.Tensor]
+) -> tuple[ModelWeights, dict[str, torch.Tensor]]:
+    """Make the tensors of a model, and say where in them each tensor of a checkpoint belongs.
+
+    Parameters
+    ----------
+    description : ModelDescription
+        The model.
+    new : callable
+        Makes an uninitialized tensor of the shape in its arguments.
+
+    Returns
+    -------
+    tuple
+        The weights, and views of their parts by Hugging Face's names.
+    """
+    vocabulary = (description.vocab_size, description.hidden_size)
+    embedding = new(*vocabulary)
+    layers = tuple(_new_layer(description, new) for _ in range(description.num_hidden_layers))
+    norm = new(description.hidden_size)
+    head = embedding if description.tie_word_embeddings else new(*vocabulary)
+    places = {"model.embed_tokens.weight": embedding, "model.norm.weight": norm}
+    if head is not embedding:
+        places["lm_head.weight"] = head
+    for index, layer in enumerate(layers):
+        places.update({f"model.layers.{index}.{name}": part for name, part in _places(description, layer).items()})
+    return ModelWeights(embedding, layers, norm, head), places
+
+
+def _new_layer(description: ModelDescription, new: Callable[..., torch.Tensor]) -> LayerWeights:
+    hidden, head_dim = description.hidden_size, description.head_dim
+    queries, keys = description.num_attention_heads * head_dim, description.num_key_value_heads * head_dim
+    return LayerWeights(
+        input_norm=new(hidden),
+        qkv=new(queries + 2 * keys, hidden),
+        qkv_bias=new(queries + 2 * keys) if description.qkv_bias else None,
+        query_norm=new(head_dim) if description.qk_norm else None,
+        key_norm=new(head_dim) if description.qk_norm else None,
+        output=new(hidden, queries),
+        mlp_norm=new(hidden),
+        gate_up=new(2 * description.intermediate_size, hidden),
+        down=new(hidden, description.intermediate_size),
+    )
+
+
+def _places(description: ModelDescription, layer: LayerWeights) -> dict[str, torch.Tensor]:
+    """Parts of a layer by their names in a checkpoint."""
+    queries, keys = (
+        heads * description.head_dim for heads in (description.num_attention_heads, description.num_key_value_heads)
+    )
+    gate, up = layer.gate_up.chunk(2)
+    places = {
+        "input_layernorm.weight": layer.input_norm,
+        "self_attn.o_proj.weight": layer.output,
+        "post_attention_layernorm.weight": layer.mlp_norm,
+        "mlp.gate_proj.weight": gate,
+        "mlp.up_proj.weight": up,
+        "mlp.down_proj.weight": layer.down,
+    }
+    for kind, joined in (("weight", layer.qkv), ("bias", layer.qkv_bias)):
+        if joined is not None:
+            parts = joined.split((queries, keys, keys))
+            places.update({f"self_attn.{name}_proj.{kind}": part for name, part in zip("qkv", parts, strict=True)})
+    for name, norm in (("q_norm", layer.query_norm), ("k_norm", layer.key_norm)):
+        if norm is not None:
+            places[f"self_attn.{name}.weight"] = norm
+    return places
