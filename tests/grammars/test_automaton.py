@@ -216,9 +216,7 @@ def test_what_is_no_state_token_or_row_is_an_error(vocabulary):
             lambda: matcher.fill_mask(matcher.start, np.empty(1, np.int64)),
             lambda: matcher.fill_masks([matcher.start], np.empty((2, 1), np.int32)),
         ):
-            with pytest.raises(
-                ValueError, match=r"is not a state|is not in a vocabulary|mask row is|need as many rows"
-            ):
+            with pytest.raises(ValueError, match=r"not a state|not in a vocabulary|mask row is|as many rows"):
                 use()
 
 

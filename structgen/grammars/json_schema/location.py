@@ -82,8 +82,10 @@ class Location:
         """
         try:
             found: Any = self._resolver.lookup(reference)
-        except (referencing.exceptions.Unresolvable, referencing.exceptions.NoSuchResource, ValueError) as error:
-            raise InvalidSchema(f"{self.pointer}/$ref", f"{reference!r} names nothing: {error}") from error
+        except (referencing.exceptions.Unresolvable, ValueError) as error:
+            raise InvalidSchema(f"{self.pointer}/$ref", f"{reference!r} names nothing") from error
+        except AttributeError as error:  # how the library meets something on the way that is no schema
+            raise InvalidSchema(f"{self.pointer}/$ref", f"{reference!r} is not a schema") from error
         if not (isinstance(found.contents, bool) or is_object(found.contents)):
             raise InvalidSchema(f"{self.pointer}/$ref", f"{reference!r} is not a schema")
         pointer = unquote(reference[1:]) if reference.startswith("#") else reference
