@@ -102,6 +102,10 @@ def test_the_tokenizer_neither_cuts_nor_pads(folder, tiny_folder):
     "files",
     [
         {"chat_template.jinja": "default {{ eos_token }}"},
+        {
+            "chat_template.jinja": "default {{ eos_token }}",
+            "additional_chat_templates/tool_use.jinja": "tools {{ eos_token }}",
+        },
         {"tokenizer_config.json": json.dumps({"chat_template": "default {{ eos_token }}", "eos_token": "</s>"})},
         {
             "tokenizer_config.json": json.dumps(
@@ -115,11 +119,12 @@ def test_the_tokenizer_neither_cuts_nor_pads(folder, tiny_folder):
             )
         },
     ],
-    ids=["jinja", "one", "named"],
+    ids=["jinja", "two jinjas", "one", "named"],
 )
 def test_the_chat_template_is_found_wherever_it_is(folder, files):
     (folder / "tokenizer_config.json").write_text(json.dumps({"eos_token": "</s>"}))
     for name, text in files.items():
+        (folder / name).parent.mkdir(exist_ok=True)
         (folder / name).write_text(text)
     with open_checkpoint(folder) as checkpoint:
         template = checkpoint.chat_template()

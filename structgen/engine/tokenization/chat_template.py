@@ -91,7 +91,7 @@ class ChatTemplate:
         except (TypeError, ValueError) as error:
             raise InvalidRequest(f"a conversation must be plain JSON data: {error}") from error
         try:
-            return template.render(**self._special_tokens, **data, add_generation_prompt=add_generation_prompt)
+            return template.render({**self._special_tokens, **data, "add_generation_prompt": add_generation_prompt})
         except Exception as error:  # a template is somebody's code: it can raise anything
             raise InvalidRequest(
                 f"the chat template of {self._origin} cannot write this conversation: {error}; "

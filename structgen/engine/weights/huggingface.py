@@ -80,10 +80,11 @@ class HuggingFaceCheckpoint(Checkpoint):
         return self._token_ids("eos")
 
     def chat_template(self) -> ChatTemplate | None:
-        """``chat_template.jinja``, else ``tokenizer_config.json``, which may have another one for tools."""
+        """``chat_template.jinja``, else ``tokenizer_config.json``; both may have another one for tools."""
         path = self.path / "chat_template.jinja"
         if path.is_file():
-            default, for_tools = _read_text(path), None
+            beside = self.path / "additional_chat_templates" / "tool_use.jinja"
+            default, for_tools = _read_text(path), _read_text(beside) if beside.is_file() else None
         else:
             path = self.path / "tokenizer_config.json"
             default, for_tools = _templates(self._tokenizer_config.get("chat_template"))
