@@ -89,9 +89,17 @@ def test_a_faulty_field_is_refused_with_the_path(folder, edit_config):
         load_model(folder)
 
 
-def test_a_rope_option_that_is_not_implemented_is_refused(folder, edit_config):
-    edit_config(folder, rope_parameters={"rope_type": "yarn", "rope_theta": 1e4, "factor": 2.0})
-    with pytest.raises(UnsupportedModel, match="rope_scaling of type 'yarn' is not known"):
+@pytest.mark.parametrize(
+    ("rope", "named"),
+    [
+        ({"rope_type": "yarn", "rope_theta": 1e4, "factor": 2.0}, "rope_scaling of type 'yarn' is not known"),
+        ({"rope_type": "default", "rope_theta": 1e4, "partial_rotary_factor": 0.5}, "has partial_rotary_factor"),
+        ({"full_attention": {"rope_type": "default", "rope_theta": 5e5}}, "has full_attention"),
+    ],
+)
+def test_a_rope_option_that_is_not_implemented_is_refused(folder, edit_config, rope, named):
+    edit_config(folder, rope_parameters=rope)
+    with pytest.raises(UnsupportedModel, match=named):
         load_model(folder)
 
 

@@ -76,8 +76,8 @@ class Config:
         """
         value = self._values.get(name)
         if value is not None and value not in known:
-            allowed = " or ".join(map(repr, known)) or "none"
-            raise UnsupportedModel(f"{name} is {value!r}; of the {self.architecture} family {allowed} is implemented")
+            allowed = f"; it runs with {' or '.join(map(repr, known))}" if known else ""
+            raise UnsupportedModel(f"{name} is {value!r}, not implemented for the {self.architecture} family{allowed}")
 
     def _get(self, name: str, default: object) -> object:
         value = self._values.get(name, default)

@@ -67,7 +67,8 @@ class Checkpoint(ABC):
         """The model's dimensions in the terms of ``config.json``; a key that the files do not give is absent.
 
         ``rope_theta`` and ``rope_scaling`` stand at the top level, whichever version of ``transformers`` wrote the
-        file; ``rope_scaling`` is absent or a dict with ``rope_type``, never of type ``"default"``.
+        file; ``rope_scaling`` is absent or a dict with ``rope_type``, which is ``"default"`` only beside
+        fields that are not for it.
         """
 
     @abstractmethod

@@ -141,7 +141,7 @@ def _with_plain_rope(config: Mapping[str, object]) -> dict[str, object]:
         plain["rope_theta"] = scaling.pop("rope_theta")
     kind = scaling.pop("type", None)
     scaling.setdefault("rope_type", kind or "default")
-    if scaling["rope_type"] != "default":
+    if scaling != {"rope_type": "default"}:  # a default with fields of its own is for the family to refuse
         plain["rope_scaling"] = scaling
     return plain
 
