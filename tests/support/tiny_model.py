@@ -9,8 +9,6 @@ import torch
 from safetensors.torch import save_file
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 
-from structgen.engine.models.families import describe
-
 CHATML = (
     "{% for message in messages %}<|im_start|>{{ message['role'] }}\n{{ message['content'] }}<|im_end|>\n{% endfor %}"
     "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
@@ -59,7 +57,27 @@ def write_model(folder: Path) -> Path:
         json.dumps({"chat_template": CHATML, "eos_token": "<|im_end|>", "tokenizer_class": "PreTrainedTokenizerFast"})
     )
     generator = torch.Generator().manual_seed(0)
-    shapes = describe("llama", config).tensor_shapes()
+    shapes = weight_shapes(32, 64, config["vocab_size"])
     weights = {name: 0.3 * torch.randn(shape, generator=generator) for name, shape in shapes.items()}
     save_file(weights, folder / "model.safetensors")
     return folder
+
+
+def weight_shapes(hidden: int, intermediate: int, vocabulary: int) -> dict[str, tuple[int, ...]]:
+    layer = {
+        "input_layernorm": (hidden,),
+        "self_attn.q_proj": (hidden, hidden),
+        "self_attn.k_proj": (hidden // 2, hidden),
+        "self_attn.v_proj": (hidden // 2, hidden),
+        "self_attn.o_proj": (hidden, hidden),
+        "post_attention_layernorm": (hidden,),
+        "mlp.gate_proj": (intermediate, hidden),
+        "mlp.up_proj": (intermediate, hidden),
+        "mlp.down_proj": (hidden, intermediate),
+    }
+    return {
+        "model.embed_tokens.weight": (vocabulary, hidden),
+        **{f"model.layers.0.{name}.weight": shape for name, shape in layer.items()},
+        "model.norm.weight": (hidden,),
+        "lm_head.weight": (vocabulary, hidden),
+    }

@@ -1,0 +1,319 @@
+"""The engine behind its client, with a real model of random weights: what each request is promised."""
+
+from __future__ import annotations
+
+import gc
+import json
+import threading
+import time
+
+import pytest
+import torch
+
+from structgen.engine.local_client import LocalClient
+from structgen.engine.models.loading import load_model
+from structgen.engine.request import GrammarSpec, Request, SamplingParams
+from structgen.engine.runner import TorchRunner
+from structgen.errors import BudgetTooSmall, GenerationError, InvalidRequest, PromptTooLong, RequestError
+from structgen.grammars import TokenVocabulary, compile_json_schema
+
+PROMPT = tuple(range(40, 60))
+BAD_TOKEN = 77
+SCHEMA = {
+    "type": "object",
+    "properties": {"city": {"type": "string"}, "days": {"type": "array", "items": {"type": "integer"}}},
+    "required": ["city", "days"],
+    "additionalProperties": False,
+}
+JSON = GrammarSpec("json_schema", SCHEMA)
+WARM = SamplingParams(temperature=1, seed=3, max_tokens=16)
+
+
+class WatchedRunner(TorchRunner):
+    """A real runner that remembers what it computed for which sequence, and fails on one prompt."""
+
+    def __init__(self, loaded):
+        super().__init__(loaded)
+        self.calls = []
+
+    def forward(self, cache, token_ids):
+        self.calls.append((cache, len(token_ids)))
+        if cache.length == 0 and BAD_TOKEN in token_ids:
+            raise ArithmeticError("the chip is on fire")
+        return super().forward(cache, token_ids)
+
+
+@pytest.fixture(scope="module")
+def loaded(tiny_folder):
+    return load_model(tiny_folder)
+
+
+@pytest.fixture(scope="module")
+def vocabulary(loaded):
+    return TokenVocabulary.from_tokenizer(
+        loaded.tokenizer, eos_token_ids=loaded.eos_token_ids, size=loaded.description.vocab_size
+    )
+
+
+@pytest.fixture
+def runner(loaded):
+    return WatchedRunner(loaded)
+
+
+@pytest.fixture
+def client(runner, vocabulary):
+    with LocalClient(runner, vocabulary) as client:
+        yield client
+
+
+def finish(stream):
+    deltas = list(stream)
+    token_ids = tuple(token_id for delta in deltas for token_id in delta.token_ids)
+    return "".join(delta.text for delta in deltas), token_ids, deltas[-1]
+
+
+def ask(client, prompt=PROMPT, params=WARM, grammar=None, **options):
+    return finish(client.submit(Request(prompt, params, grammar, **options)))
+
+
+def test_the_same_seed_gives_the_same_answer_whoever_else_is_running(client):
+    alone = ask(client)[1]
+    others = [client.submit(Request(PROMPT[:n], SamplingParams(temperature=1, seed=n))) for n in range(1, 5)]
+    assert ask(client)[1] == alone
+    for other in others:
+        other.close()
+
+
+def test_another_choice_is_another_draw_and_no_seed_is_a_fresh_one(client):
+    draws = {ask(client, choice=choice)[1] for choice in range(3)}
+    unseeded = SamplingParams(temperature=1, max_tokens=16)
+    draws |= {ask(client, params=unseeded)[1] for _ in range(3)}
+    assert len(draws) == 6
+
+
+def test_running_requests_take_one_step_each(client, runner):
+    streams = [client.submit(Request(PROMPT, WARM, choice=choice)) for choice in range(3)]
+    for stream in streams:
+        finish(stream)
+    sequences = [cache for cache, _ in runner.calls]
+    first, second, third = list(dict.fromkeys(sequences))
+    start = sequences.index(third) + 1
+    assert sequences[start : start + 9] == [first, second, third] * 3
+
+
+def test_no_more_requests_run_at_once_than_allowed(runner, vocabulary):
+    endless = SamplingParams(temperature=1, seed=3, max_tokens=16, ignore_eos=True)
+    with LocalClient(runner, vocabulary, max_num_seqs=2) as client:
+        streams = [client.submit(Request(PROMPT, endless)) for _ in range(5)]
+        assert all(finish(stream)[2].finish_reason == "length" for stream in streams)
+    sequences = [cache for cache, _ in runner.calls]
+    ends = {cache: place for place, cache in enumerate(sequences)}
+    begun = dict.fromkeys(sequences)
+    for place in range(len(sequences)):
+        running = [cache for cache in begun if sequences.index(cache) <= place <= ends[cache]]
+        assert len(running) <= 2
+
+
+def test_a_fault_ends_its_own_request_and_nothing_else(client):
+    expected = ask(client)[1]
+    good = client.submit(Request(PROMPT, WARM))
+    bad = client.submit(Request((BAD_TOKEN,), WARM))
+    _, token_ids, last = finish(bad)
+    assert isinstance(last.error, GenerationError)
+    assert "on fire" in str(last.error)
+    assert isinstance(last.error.__cause__, ArithmeticError)
+    assert (token_ids, last.finish_reason) == ((), None)
+    assert finish(good)[1] == expected
+
+
+def test_an_aborted_request_ends_and_the_others_go_on(client):
+    forever = SamplingParams(temperature=1, seed=1, max_tokens=None, ignore_eos=True)
+    request = Request(PROMPT, forever)
+    stream, other = client.submit(request), client.submit(Request(PROMPT, WARM))
+    next(stream)
+    client.abort(request.request_id)
+    *_, last = stream
+    assert last.finish_reason == "abort"
+    assert finish(other)[2].finish_reason in ("stop", "length")
+
+
+def test_leaving_a_stream_aborts_its_request(client, runner):
+    forever = SamplingParams(temperature=1, seed=1, max_tokens=None, ignore_eos=True)
+    with client.submit(Request(PROMPT, forever)) as stream:
+        next(stream)
+    dropped = client.submit(Request(PROMPT, forever))
+    next(dropped)
+    del dropped
+    ask(client, params=SamplingParams(max_tokens=1))
+    steps = len(runner.calls)
+    time.sleep(0.05)
+    assert len(runner.calls) == steps
+
+
+def test_a_waiting_request_can_be_aborted(runner, vocabulary):
+    with LocalClient(runner, vocabulary, max_num_seqs=1) as client:
+        first = client.submit(Request(PROMPT, SamplingParams(max_tokens=None, ignore_eos=True)))
+        request = Request(PROMPT)
+        waiting = client.submit(request)
+        client.abort(request.request_id)
+        assert [delta.finish_reason for delta in waiting] == ["abort"]
+        first.close()
+
+
+def test_an_over_long_request_is_refused_with_both_numbers(client):
+    with pytest.raises(PromptTooLong, match=r"1030.*1024"):
+        client.submit(Request(PROMPT[:1] * 1030))
+    with pytest.raises(PromptTooLong, match=r"1000.*max_tokens=50.*1024.*24"):
+        client.submit(Request(PROMPT[:1] * 1000, SamplingParams(max_tokens=50)))
+
+
+def test_without_max_tokens_the_answer_may_fill_the_context(client):
+    params = SamplingParams(temperature=1, seed=0, max_tokens=None, ignore_eos=True)
+    _, token_ids, last = ask(client, prompt=PROMPT[:1] * 1000, params=params)
+    assert (len(token_ids), last.finish_reason) == (24, "length")
+
+
+def test_token_ids_outside_the_vocabulary_are_refused(client, vocabulary):
+    with pytest.raises(InvalidRequest, match=f"prompt_token_ids.*{len(vocabulary)}"):
+        client.submit(Request((len(vocabulary),)))
+    with pytest.raises(InvalidRequest, match="logit_bias"):
+        client.submit(Request(PROMPT, SamplingParams(logit_bias={len(vocabulary): 1})))
+
+
+def test_a_request_id_in_use_is_refused(client):
+    with client.submit(Request(PROMPT, WARM, request_id="one")) as first:
+        last = finish(client.submit(Request(PROMPT, WARM, request_id="one")))[2]
+        assert isinstance(last.error, InvalidRequest)
+        assert finish(first)[2].error is None
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_answers_are_texts_of_their_grammar(client, seed):
+    text, _, last = ask(client, params=SamplingParams(temperature=1.5, seed=seed, max_tokens=200), grammar=JSON)
+    assert last.complete
+    value = json.loads(text)
+    assert set(value) == {"city", "days"}
+    assert all(isinstance(day, int) for day in value["days"])
+
+
+def test_every_budget_from_the_bound_on_is_kept_and_told(client, vocabulary):
+    with compile_json_schema(SCHEMA, vocabulary).matcher() as matcher:
+        bound = matcher.distance(matcher.start)
+    reasons = set()
+    for budget in range(bound, bound + 12):
+        params = SamplingParams(temperature=1.5, seed=budget, max_tokens=budget)
+        text, token_ids, last = ask(client, params=params, grammar=JSON)
+        assert last.complete
+        assert len(token_ids) <= budget
+        json.loads(text)
+        reasons.add(last.finish_reason)
+    assert "length" in reasons
+
+
+def test_a_budget_below_every_answer_is_refused_before_generating(client, runner, vocabulary):
+    shortest = compile_json_schema(SCHEMA, vocabulary).min_tokens
+    with pytest.raises(BudgetTooSmall, match=str(shortest)):
+        client.submit(Request(PROMPT, SamplingParams(max_tokens=shortest - 1), JSON))
+    assert not runner.calls
+
+
+def test_a_grammar_of_one_text_needs_no_computation(client, runner):
+    text, token_ids, last = ask(client, grammar=GrammarSpec("choice", ["x"]))
+    assert (text, last.finish_reason, last.complete) == ("x", "stop", True)
+    assert len(token_ids) == last.usage.completion_tokens == 1
+    assert not runner.calls
+
+
+def test_forced_tokens_are_computed_together(client, runner):
+    """No token of this vocabulary joins the characters, so only the first is a choice; the rest needs no logits."""
+    text, token_ids, _ = ask(client, grammar=GrammarSpec("choice", ["#%~#%~", "&@|&@|"]))
+    assert len(token_ids) == len(text) == 6
+    assert [tokens for _, tokens in runner.calls] == [len(PROMPT)]
+
+
+def test_an_answer_that_can_only_end_ends_without_an_end_token(client, runner, vocabulary):
+    text, token_ids, last = ask(client, grammar=GrammarSpec("regex", "[ab]"))
+    assert (len(text), last.finish_reason) == (1, "stop")
+    assert not set(token_ids) & set(vocabulary.eos_token_ids)
+    assert len(runner.calls) == 1
+
+
+def test_a_free_answer_ends_at_the_models_end_token(client, vocabulary):
+    (end,) = vocabulary.eos_token_ids
+    text, token_ids, last = ask(client, params=SamplingParams(logit_bias={end: 100}))
+    assert (text, token_ids, last.finish_reason) == ("", (), "stop")
+    _, token_ids, last = ask(client, params=SamplingParams(logit_bias={end: 100}, ignore_eos=True, max_tokens=7))
+    assert (len(token_ids), last.finish_reason) == (7, "length")
+
+
+def test_a_stop_string_ends_the_answer_before_itself(client):
+    text, _, _ = ask(client)
+    stop = text[5:8]
+    cut, _, last = ask(client, params=SamplingParams(temperature=1, seed=3, max_tokens=16, stop=stop))
+    assert (cut, last.finish_reason, last.complete) == (text[: text.index(stop)], "stop", True)
+
+
+def test_a_stop_string_inside_a_grammar_leaves_the_answer_incomplete(client):
+    cut, _, last = ask(client, params=SamplingParams(stop="city"), grammar=JSON)
+    assert cut.strip() == '{"' or cut.split() == ["{", '"']
+    assert (last.finish_reason, last.complete) == ("stop", False)
+
+
+def test_deltas_add_up_to_the_tokens_text(client, loaded):
+    text, token_ids, last = ask(client)
+    # At the very end, half a character is dropped here and U+FFFD there.
+    assert text.rstrip("\ufffd") == loaded.tokenizer.decode(list(token_ids)).rstrip("\ufffd")
+    assert last.usage.prompt_tokens == len(PROMPT)
+    assert last.usage.completion_tokens == len(token_ids)
+
+
+@pytest.mark.parametrize("grammar", [None, JSON])
+def test_logprobs_are_those_of_the_whole_sequence(client, loaded, grammar):
+    params = SamplingParams(temperature=1, seed=3, max_tokens=60, logprobs=3)
+    deltas = list(client.submit(Request(PROMPT, params, grammar)))
+    entries = [entry for delta in deltas for entry in delta.logprobs]
+    token_ids = [token_id for delta in deltas for token_id in delta.token_ids]
+    assert [entry.token_id for entry in entries] == token_ids
+    runner = TorchRunner(loaded)
+    logits = runner.forward_all(runner.new_cache(), [*PROMPT, *token_ids])[len(PROMPT) - 1 : -1]
+    expected = torch.log_softmax(logits, dim=-1)
+    for entry, row in zip(entries, expected, strict=True):
+        assert entry.logprob == pytest.approx(float(row[entry.token_id]), abs=1e-4)
+        assert [value for _, value in entry.top] == pytest.approx(row.topk(3).values.tolist(), abs=1e-4)
+
+
+def test_closing_ends_what_runs_with_an_error_and_refuses_more(runner, vocabulary):
+    client = LocalClient(runner, vocabulary)
+    stream = client.submit(Request(PROMPT, SamplingParams(max_tokens=None, ignore_eos=True)))
+    next(stream)
+    client.close()
+    client.close()
+    *_, last = stream
+    assert isinstance(last.error, GenerationError)
+    with pytest.raises(RequestError, match="closed"):
+        client.submit(Request(PROMPT))
+
+
+def test_an_engine_that_nobody_holds_ends_its_thread(runner, vocabulary):
+    before = threading.active_count()
+    client = LocalClient(runner, vocabulary)
+    ask(client)
+    assert threading.active_count() == before + 1
+    del client
+    gc.collect()
+    assert threading.active_count() == before
+
+
+def test_requests_from_many_threads_are_all_answered(client):
+    expected = {n: ask(client, params=SamplingParams(temperature=1, seed=n, max_tokens=10))[1] for n in range(6)}
+    answers = {}
+
+    def work(seed):
+        answers[seed] = ask(client, params=SamplingParams(temperature=1, seed=seed, max_tokens=10))[1]
+
+    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert answers == expected
