@@ -1,0 +1,192 @@
+"""From a request to what the engine is asked: the prompt, how to choose tokens, what the answer may be."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from structgen.engine.request import GrammarSpec, SamplingParams
+from structgen.errors import GrammarError, InvalidRequest
+from structgen.llm import LLM
+from structgen.llm.calls import Tool, as_tools
+from structgen.llm.forms import SchemaForm, TextForm
+from structgen.llm.messages import read_messages
+from structgen.llm.prompting import Question
+from structgen.server.errors import ApiError, api_error
+from structgen.server.requests import (
+    AllowedToolsChoice,
+    ChatCompletionRequest,
+    JsonObjectFormat,
+    JsonSchemaFormat,
+    NamedToolChoice,
+)
+
+__all__ = ["Plan", "plan_completion"]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is to be generated for each of the ``n`` choices.
+
+    Parameters
+    ----------
+    prompt_token_ids : tuple of int
+        Up to where the answer begins; where a call must come, its opening is part of the prompt.
+    sampling_params : SamplingParams
+        For the content.
+    content_grammar : GrammarSpec or None
+        What the content must be.
+    call_grammar : GrammarSpec or None
+        What a call must be; ``None`` when nothing may be called.
+    must_call : bool
+        Whether the answer is a call and nothing else.
+    """
+
+    prompt_token_ids: tuple[int, ...]
+    sampling_params: SamplingParams
+    content_grammar: GrammarSpec | None
+    call_grammar: GrammarSpec | None
+    must_call: bool
+
+
+class _ContentWithTools(TextForm):
+    """Free text, or the beginning of a call, by a model that is told about tools."""
+
+    def __init__(self, instructions: str, opening: str) -> None:
+        self.instructions = instructions
+        self.opening = opening
+
+
+def plan_completion(llm: LLM, request: ChatCompletionRequest) -> Plan:
+    """Check the whole request and compile its grammars, so that nothing is wrong any more once it starts.
+
+    Raises
+    ------
+    ApiError
+        It cannot be served; the error names the field.
+    InvalidRequest
+        A message or a value is wrong.
+    """
+    tools = as_tools([tool.model_dump(exclude_none=True) for tool in request.tools]) if request.tools else []
+    callable_tools, must_call = _choose(request, tools)
+    params = _sampling_params(request)
+    if callable_tools:
+        return _plan_with_tools(llm, request, params, tools, callable_tools, must_call)
+    form, place = _content_form(request)
+    if form.grammar is not None:
+        _prepare(llm, form.grammar, place)
+    return Plan(_prompt(llm, request, form, ()), params, form.grammar, None, False)
+
+
+def _plan_with_tools(
+    llm: LLM,
+    request: ChatCompletionRequest,
+    params: SamplingParams,
+    tools: Sequence[Tool],
+    callable_tools: Sequence[Tool],
+    must_call: bool,
+) -> Plan:
+    if request.logprobs:
+        raise ApiError(400, "logprobs: not together with tools; set tool_choice='none'", "logprobs")
+    if request.response_format.type != "text" and not must_call:
+        raise ApiError(
+            400, "response_format: not together with tools that may be called; set tool_choice", "response_format"
+        )
+    grammar = llm.call_format.grammar(callable_tools)
+    _prepare_calls(llm, grammar, request, callable_tools)
+    # All tools are shown, also those that may not be called now: the prompt's beginning stays the same.
+    instructions = "" if llm.prompt_writer.knows_tools else llm.call_format.system_part(tools)
+    form = _ContentWithTools(instructions, llm.call_format.opening if must_call else "")
+    return Plan(_prompt(llm, request, form, tools), params, None, grammar, must_call)
+
+
+def _choose(request: ChatCompletionRequest, tools: Sequence[Tool]) -> tuple[Sequence[Tool], bool]:
+    """The tools that may be called, and whether one must be."""
+    choice = request.tool_choice
+    if choice is None or choice == "auto":
+        return tools, False
+    if choice == "none":
+        return [], False
+    if not tools:
+        raise ApiError(400, "tool_choice: there are no tools; give tools, or leave tool_choice out", "tool_choice")
+    if isinstance(choice, NamedToolChoice):
+        return [_named(choice, tools)], True
+    if isinstance(choice, AllowedToolsChoice):
+        allowed = [_named(tool, tools).name for tool in choice.allowed_tools.tools]
+        return [tool for tool in tools if tool.name in allowed], choice.allowed_tools.mode == "required"
+    return tools, True
+
+
+def _named(choice: NamedToolChoice, tools: Sequence[Tool]) -> Tool:
+    for tool in tools:
+        if tool.name == choice.function.name:
+            return tool
+    names = ", ".join(tool.name for tool in tools)
+    raise ApiError(400, f"tool_choice: no tool {choice.function.name!r}; there is {names}", "tool_choice")
+
+
+def _sampling_params(request: ChatCompletionRequest) -> SamplingParams:
+    limit = request.max_completion_tokens if request.max_tokens is None else request.max_tokens
+    return SamplingParams(
+        temperature=request.temperature,
+        top_p=request.top_p,
+        top_k=request.top_k,
+        min_p=request.min_p,
+        seed=request.seed,
+        max_tokens=limit,
+        stop=request.stop if isinstance(request.stop, str) else tuple(request.stop),
+        presence_penalty=request.presence_penalty,
+        frequency_penalty=request.frequency_penalty,
+        repetition_penalty=request.repetition_penalty,
+        logit_bias=_logit_bias(request),
+        logprobs=(request.top_logprobs or 0) if request.logprobs else None,
+        ignore_eos=request.ignore_eos,
+    )
+
+
+def _logit_bias(request: ChatCompletionRequest) -> dict[int, float]:
+    """JSON has only strings for keys; here they are token ids."""
+    wrong = [key for key in request.logit_bias if not key.isascii() or not key.isdigit()]
+    if wrong:
+        raise InvalidRequest(f"logit_bias: keys must be token ids, not {wrong[0]!r}")
+    return {int(key): bias for key, bias in request.logit_bias.items()}
+
+
+def _content_form(request: ChatCompletionRequest) -> tuple[TextForm | SchemaForm, str]:
+    """The form of the content, and where in the request it is asked for."""
+    asked = request.response_format
+    if isinstance(asked, JsonSchemaFormat):
+        return SchemaForm(asked.source), asked.place
+    if isinstance(asked, JsonObjectFormat):
+        return SchemaForm({"type": "object"}), "response_format"
+    return TextForm(), "response_format"
+
+
+def _prompt(
+    llm: LLM, request: ChatCompletionRequest, form: TextForm | SchemaForm, tools: Sequence[Tool]
+) -> tuple[int, ...]:
+    messages = read_messages([message.as_dict() for message in request.messages])
+    return llm.prompt_writer.write(Question(form, tuple(messages), tools=tuple(tools)))
+
+
+def _prepare(llm: LLM, grammar: GrammarSpec, place: str) -> None:
+    try:
+        llm.client.prepare(grammar)
+    except GrammarError as error:
+        raise api_error(error, place) from error
+
+
+def _prepare_calls(
+    llm: LLM, grammar: GrammarSpec, request: ChatCompletionRequest, callable_tools: Sequence[Tool]
+) -> None:
+    try:
+        llm.client.prepare(grammar)
+    except GrammarError as error:
+        places = {tool.function.name: place for place, tool in enumerate(request.tools)}
+        for tool in callable_tools:  # the one that cannot be held alone either, with a pointer into its own parameters
+            _prepare(
+                llm,
+                GrammarSpec("json_schema", tool.parameters),
+                f"tools[{places[tool.name]}].function.parameters",
+            )
+        raise api_error(error, "tools") from error

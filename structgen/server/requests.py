@@ -1,0 +1,239 @@
+"""What a client may send to ``/v1/chat/completions``: OpenAI's fields, and a few of our own.
+
+Beyond OpenAI there are ``top_k``, ``min_p``, ``repetition_penalty`` and ``ignore_eos``, as
+:class:`~structgen.SamplingParams` has them. A field that is ``null`` counts as left out. A field that is not here is
+refused and never ignored; those of :data:`HARMLESS_FIELDS` are taken and have no effect on the answer.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, TypeAlias, cast
+
+from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, model_validator
+from typing_extensions import Self
+
+__all__ = [
+    "HARMLESS_FIELDS",
+    "AllowedToolsChoice",
+    "ChatCompletionRequest",
+    "JsonObjectFormat",
+    "JsonSchemaFormat",
+    "Message",
+    "NamedToolChoice",
+    "ResponseFormat",
+    "ToolChoice",
+    "ToolDefinition",
+]
+
+HARMLESS_FIELDS = (
+    "metadata",
+    "prediction",
+    "prompt_cache_key",
+    "prompt_cache_options",
+    "prompt_cache_retention",
+    "safety_identifier",
+    "service_tier",
+    "store",
+    "user",
+)
+"""Top-level fields about billing, caching and record keeping: they say nothing about what the answer is."""
+
+JsonObject: TypeAlias = dict[str, Any]
+
+
+class _Part(BaseModel):
+    """A part of a request: nothing unknown in it, no text where a number belongs."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+
+class Message(_Part):
+    """One message of the conversation; its content and calls are read by :func:`structgen.llm.messages.read_messages`.
+
+    ``annotations``, ``audio``, ``function_call`` and ``refusal`` are there because clients send an answer back as they
+    got it; only the empty values that this server writes are taken.
+    """
+
+    role: Literal["developer", "system", "user", "assistant", "tool"]
+    content: str | list[JsonObject] | None = None
+    name: str | None = None
+    tool_calls: list[JsonObject] | None = None
+    tool_call_id: str | None = None
+    annotations: Annotated[list[JsonObject], Field(max_length=0)] | None = None
+    audio: None = None
+    function_call: None = None
+    refusal: None = None
+
+    @model_validator(mode="after")
+    def _only_an_assistant_may_say_nothing(self) -> Self:
+        if self.content is None and self.role != "assistant":
+            raise ValueError(f"a message of the role {self.role!r} needs content")
+        return self
+
+    def as_dict(self) -> JsonObject:
+        """The message with what models are shown; a developer's message is a system message."""
+        shown = self.model_dump(include={"role", "content", "name", "tool_calls", "tool_call_id"}, exclude_none=True)
+        return {**shown, "role": "system"} if self.role == "developer" else shown
+
+
+class FunctionDefinition(_Part):
+    """A function that the model may call. Its arguments are always held to its schema, ``strict`` or not."""
+
+    name: str = Field(pattern=r"^[A-Za-z0-9_-]{1,64}$")
+    description: str | None = None
+    parameters: JsonObject | None = None
+    strict: bool | None = None
+
+
+class ToolDefinition(_Part):
+    """A tool; functions are the only kind."""
+
+    type: Literal["function"]
+    function: FunctionDefinition
+
+
+class ToolName(_Part):
+    """The name of a function."""
+
+    name: str
+
+
+class NamedToolChoice(_Part):
+    """The function that must be called."""
+
+    type: Literal["function"]
+    function: ToolName
+
+
+class AllowedTools(_Part):
+    """The functions that may be called, of all that are shown."""
+
+    mode: Literal["auto", "required"]
+    tools: list[NamedToolChoice] = Field(min_length=1)
+
+
+class AllowedToolsChoice(_Part):
+    """A choice among some of the tools."""
+
+    type: Literal["allowed_tools"]
+    allowed_tools: AllowedTools
+
+
+def _kind_of_choice(choice: object) -> str | None:
+    if isinstance(choice, str):
+        return "mode"
+    kind = cast("JsonObject", choice).get("type") if isinstance(choice, dict) else getattr(choice, "type", None)
+    return kind if isinstance(kind, str) else None
+
+
+ToolChoice: TypeAlias = Annotated[
+    Annotated[Literal["none", "auto", "required"], Tag("mode")]
+    | Annotated[NamedToolChoice, Tag("function")]
+    | Annotated[AllowedToolsChoice, Tag("allowed_tools")],
+    Discriminator(_kind_of_choice),
+]
+
+
+class TextFormat(_Part):
+    """Any text."""
+
+    type: Literal["text"]
+
+
+class JsonObjectFormat(_Part):
+    """Any JSON object."""
+
+    type: Literal["json_object"]
+
+
+class NamedSchema(_Part):
+    """A JSON Schema in OpenAI's wrapping. It is always held exactly, ``strict`` or not."""
+
+    name: str | None = None
+    description: str | None = None
+    json_schema: JsonObject = Field(alias="schema")
+    strict: bool | None = None
+
+
+class JsonSchemaFormat(_Part):
+    """JSON under a schema, in the nested form (``json_schema.schema``) or the bare one (``schema``)."""
+
+    type: Literal["json_schema"]
+    json_schema: NamedSchema | None = None
+    bare_schema: JsonObject | None = Field(default=None, alias="schema")
+
+    @model_validator(mode="after")
+    def _exactly_one(self) -> Self:
+        if (self.json_schema is None) == (self.bare_schema is None):
+            raise ValueError("give the schema once, as json_schema.schema or as schema")
+        return self
+
+    @property
+    def source(self) -> JsonObject:
+        """The schema itself."""
+        return self.json_schema.json_schema if self.json_schema is not None else self.bare_schema or {}
+
+    @property
+    def place(self) -> str:
+        """Where the schema is in the request."""
+        return "response_format.schema" if self.json_schema is None else "response_format.json_schema.schema"
+
+
+ResponseFormat: TypeAlias = Annotated[TextFormat | JsonObjectFormat | JsonSchemaFormat, Field(discriminator="type")]
+
+
+class StreamOptions(_Part):
+    """What a stream contains. Chunks are never padded, so ``include_obfuscation`` changes nothing."""
+
+    include_usage: bool = False
+    include_obfuscation: bool | None = None
+
+
+class ChatCompletionRequest(_Part):
+    """The body of ``POST /v1/chat/completions``."""
+
+    model: str
+    messages: list[Message] = Field(min_length=1)
+
+    frequency_penalty: float = 0.0
+    ignore_eos: bool = False
+    logit_bias: dict[str, float] = Field(default_factory=dict[str, float])
+    logprobs: bool = False
+    max_completion_tokens: int | None = None
+    max_tokens: int | None = None
+    min_p: float = 0.0
+    modalities: list[Literal["text"]] | None = None
+    n: int = Field(default=1, ge=1, le=128)
+    parallel_tool_calls: bool = True
+    presence_penalty: float = 0.0
+    repetition_penalty: float = 1.0
+    response_format: ResponseFormat = Field(default_factory=lambda: TextFormat(type="text"))
+    seed: int | None = None
+    stop: str | list[str] = Field(default_factory=list[str])
+    stream: bool = False
+    stream_options: StreamOptions | None = None
+    temperature: float = Field(default=1.0, ge=0, le=2)
+    tool_choice: ToolChoice | None = None
+    tools: list[ToolDefinition] = Field(default_factory=list[ToolDefinition])
+    top_k: int = 0
+    top_logprobs: int | None = Field(default=None, ge=0, le=20)
+    top_p: float = 1.0
+
+    @model_validator(mode="before")
+    @classmethod
+    def _without_what_says_nothing(cls, body: object) -> object:
+        if not isinstance(body, dict):
+            return body
+        fields = cast("JsonObject", body)
+        return {name: value for name, value in fields.items() if value is not None and name not in HARMLESS_FIELDS}
+
+    @model_validator(mode="after")
+    def _fields_that_belong_together(self) -> Self:
+        if self.stream_options is not None and not self.stream:
+            raise ValueError("stream_options: only with stream=true")
+        if self.top_logprobs is not None and not self.logprobs:
+            raise ValueError("top_logprobs: only with logprobs=true")
+        both = (self.max_tokens, self.max_completion_tokens)
+        if None not in both and both[0] != both[1]:
+            raise ValueError(f"max_tokens and max_completion_tokens differ: {both[0]} and {both[1]}; give one of them")
+        return self

@@ -1,0 +1,174 @@
+"""One answer on its way: the engine's deltas as text, calls and an end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+from structgen.engine.client import DeltaStream
+from structgen.engine.request import Delta, GrammarSpec, Request, SamplingParams, TokenLogprobs
+from structgen.errors import BudgetTooSmall, PromptTooLong
+from structgen.llm import LLM
+from structgen.llm.calls import CallDelta
+from structgen.server.planning import Plan
+from structgen.server.responses import FinishReason
+
+__all__ = ["Ended", "Event", "TextPiece", "Turn"]
+
+
+@dataclass(frozen=True)
+class TextPiece:
+    """More content."""
+
+    text: str
+    logprobs: tuple[TokenLogprobs, ...] = ()
+
+
+@dataclass(frozen=True)
+class Ended:
+    """The answer's end, always the last event."""
+
+    finish_reason: FinishReason
+    completion_tokens: int
+
+
+Event: TypeAlias = TextPiece | CallDelta | Ended
+
+
+class Turn:
+    """One of the ``n`` answers to a request.
+
+    Where a call may come but need not, the text is free until it opens one; from there on the call's grammar holds.
+    That is two requests of the engine, one after the other. The client's stop strings count for the text only: they
+    never cut a call.
+
+    Parameters
+    ----------
+    llm : LLM
+        The model.
+    plan : Plan
+        What to generate.
+    choice : int
+        The number of the answer among the ``n``.
+    """
+
+    def __init__(self, llm: LLM, plan: Plan, choice: int) -> None:
+        self._llm = llm
+        self._plan = plan
+        self._choice = choice
+        self._token_ids: list[int] = []
+        self._request_id: str | None = None
+        self._aborted = False
+        self._opening_tag = llm.call_format.opening.strip()
+
+    def start(self) -> None:
+        """Submit the request; what is wrong with it is raised here.
+
+        Raises
+        ------
+        RequestError, GrammarError
+            As :meth:`structgen.engine.client.EngineClient.submit` does.
+        """
+        plan, params = self._plan, self._plan.sampling_params
+        if plan.must_call:
+            self._deltas = self._submit(plan.prompt_token_ids, replace(params, stop=()), plan.call_grammar)
+        elif plan.call_grammar is not None:
+            stop = (*params.stop_strings, self._opening_tag)
+            self._deltas = self._submit(plan.prompt_token_ids, replace(params, stop=stop), None)
+        else:
+            self._deltas = self._submit(plan.prompt_token_ids, params, plan.content_grammar)
+
+    def events(self) -> Iterator[Event]:
+        """What the answer grows by, to its end; blocks while the engine computes.
+
+        Raises
+        ------
+        StructgenError
+            The engine could not finish it.
+        """
+        if self._plan.must_call:
+            return self._call()
+        return self._text() if self._plan.call_grammar is None else self._text_or_call()
+
+    def abort(self) -> None:
+        """End the answer soon, from any thread; its events then end as well."""
+        self._aborted = True
+        if self._request_id is not None:
+            self._llm.client.abort(self._request_id)
+
+    def _submit(
+        self, prompt_token_ids: tuple[int, ...], params: SamplingParams, grammar: GrammarSpec | None
+    ) -> DeltaStream:
+        request = Request(prompt_token_ids, params, grammar, self._choice)
+        deltas = self._llm.client.submit(request)
+        self._request_id = request.request_id
+        if self._aborted:  # between two requests: abort() has seen the first one's id
+            self._llm.client.abort(request.request_id)
+        return deltas
+
+    def _received(self) -> Iterator[Delta]:
+        with self._deltas as deltas:
+            for delta in deltas:
+                if delta.error is not None:
+                    raise delta.error
+                self._token_ids.extend(delta.token_ids)
+                yield delta
+
+    def _text(self) -> Iterator[Event]:
+        for delta in self._received():
+            if delta.text or delta.logprobs:
+                yield TextPiece(delta.text, delta.logprobs)
+            if delta.finish_reason is not None:
+                yield self._end("length" if delta.finish_reason == "length" else "stop")
+
+    def _text_or_call(self) -> Iterator[Event]:
+        """Free text; when it opens a call, the call. White space before a call is no content."""
+        text = held = ""
+        finish_reason = None
+        for delta in self._received():
+            text += delta.text
+            held += delta.text
+            finish_reason = delta.finish_reason
+            if held.strip():
+                shown = held.rstrip()
+                held = held[len(shown) :]
+                yield TextPiece(shown)
+        if self._opened_a_call(text):
+            yield from self._call_after(text)
+            return
+        if held:
+            yield TextPiece(held)
+        yield self._end("length" if finish_reason == "length" else "stop")
+
+    def _opened_a_call(self, text: str) -> bool:
+        """Whether the text was ended by a call's opening, and not by one of the client's stop strings."""
+        written = b"".join(self._llm.vocabulary.token_bytes(token_id) for token_id in self._token_ids)
+        return written.decode("utf-8", "replace").startswith(self._opening_tag, len(text))
+
+    def _call_after(self, text: str) -> Iterator[Event]:
+        plan, params = self._plan, self._plan.sampling_params
+        opened = self._llm.tokenizer.encode(text + self._llm.call_format.opening, add_special_tokens=False)
+        left = None if params.max_tokens is None else params.max_tokens - len(self._token_ids)
+        if left is not None and left < 1:
+            yield self._end("length")
+            return
+        try:
+            self._deltas = self._submit(
+                (*plan.prompt_token_ids, *opened.ids), replace(params, stop=(), max_tokens=left), plan.call_grammar
+            )
+        except (BudgetTooSmall, PromptTooLong):  # no call fits in what is left
+            yield self._end("length")
+            return
+        yield from self._call()
+
+    def _call(self) -> Iterator[Event]:
+        reader = self._llm.call_format.reader()
+        for delta in self._received():
+            yield from reader.feed(delta.text)
+            if delta.finish_reason is not None:
+                # A call that is whole is a call, also where the budget made it a short one.
+                yield self._end("tool_calls" if delta.complete else "length")
+
+    def _end(self, finish_reason: FinishReason) -> Ended:
+        return Ended(finish_reason, len(self._token_ids))

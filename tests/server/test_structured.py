@@ -1,0 +1,99 @@
+"""Answers under a JSON Schema over HTTP."""
+
+from __future__ import annotations
+
+import json
+from typing import Literal
+
+import openai
+import pytest
+from pydantic import BaseModel, ConfigDict
+
+MESSAGES = [{"role": "user", "content": "What is the weather in Stockholm?"}]
+SCHEMA = {
+    "type": "object",
+    "properties": {"unit": {"enum": ["celsius", "fahrenheit"]}, "days": {"$ref": "#/$defs/days"}},
+    "required": ["unit", "days"],
+    "additionalProperties": False,
+    "$defs": {"days": {"type": "array", "items": {"type": "boolean"}}},
+}
+NESTED = {"type": "json_schema", "json_schema": {"name": "query", "schema": SCHEMA, "strict": True}}
+BARE = {"type": "json_schema", "schema": SCHEMA}
+
+
+def ask(client, response_format, **fields):
+    return client.chat.completions.create(
+        model="tiny",
+        messages=MESSAGES,
+        max_tokens=100,
+        seed=1,
+        temperature=2,
+        extra_body={"response_format": response_format},
+        **fields,
+    )
+
+
+@pytest.mark.parametrize("response_format", [NESTED, BARE], ids=["nested", "bare"])
+def test_the_content_is_json_of_the_schema(client, response_format):
+    value = json.loads(ask(client, response_format).choices[0].message.content)
+    assert value["unit"] in ("celsius", "fahrenheit")
+    assert all(isinstance(day, bool) for day in value["days"])
+
+
+def test_both_forms_are_one_and_a_stream_is_the_same(client):
+    nested, bare = ask(client, NESTED), ask(client, BARE)
+    assert nested.choices == bare.choices
+    pieces = [chunk.choices[0].delta.content or "" for chunk in ask(client, NESTED, stream=True)]
+    assert "".join(pieces) == nested.choices[0].message.content
+
+
+def test_every_choice_is_of_the_schema(client):
+    for choice in ask(client, NESTED, n=4).choices:
+        assert set(json.loads(choice.message.content)) == {"unit", "days"}
+
+
+def test_the_clients_own_parse_gives_the_model(client):
+    class Query(BaseModel):
+        model_config = ConfigDict(extra="forbid")
+        unit: Literal["celsius", "fahrenheit"]
+        windy: bool
+
+    answer = client.chat.completions.parse(model="tiny", messages=MESSAGES, response_format=Query, max_tokens=100)
+    assert isinstance(answer.choices[0].message.parsed, Query)
+
+
+def test_json_object_is_refused_where_any_object_cannot_be_held_exactly(client):
+    with pytest.raises(openai.BadRequestError) as caught:
+        ask(client, {"type": "json_object"})
+    assert (caught.value.param, caught.value.code) == ("response_format", "unsupported_schema")
+
+
+@pytest.mark.parametrize(
+    ("schema", "code", "pointer"),
+    [
+        (
+            {"type": "object", "properties": {"a": {"type": "string", "pattern": "(a)\\1"}}},
+            "unsupported_schema",
+            "/properties/a",
+        ),
+        ({"type": "object", "properties": {"a": {"type": 5}}}, "invalid_schema", "/properties/a"),
+        ({"enum": []}, None, ""),
+    ],
+)
+@pytest.mark.parametrize("stream", [True, False])
+def test_a_schema_that_cannot_be_held_is_refused_with_its_pointer(client, schema, code, pointer, stream):
+    with pytest.raises(openai.BadRequestError) as caught:
+        ask(client, {"type": "json_schema", "json_schema": {"name": "q", "schema": schema}}, stream=stream)
+    error = caught.value
+    assert error.type == "invalid_request_error"
+    assert error.param == "response_format.json_schema.schema"
+    assert pointer in error.body["message"]
+    assert code is None or error.code == code
+
+
+def test_a_budget_below_every_answer_is_refused(client):
+    with pytest.raises(openai.BadRequestError, match="shortest valid answer") as caught:
+        client.chat.completions.create(
+            model="tiny", messages=MESSAGES, max_tokens=2, extra_body={"response_format": NESTED}
+        )
+    assert caught.value.code == "budget_too_small"
