@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 import zipfile
+from collections.abc import Iterable
 from importlib import metadata
 from pathlib import Path
 
@@ -118,17 +119,32 @@ def distribution_name(requirement: str) -> str:
     return match.group().lower().replace("_", "-")
 
 
-def imported_modules() -> set[str]:
-    """Top-level names of everything that structgen's files import, at whatever depth."""
-    nodes = [node for path in SOURCES for node in ast.walk(ast.parse(path.read_text()))]
-    plain = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
-    absolute = {node.module for node in nodes if isinstance(node, ast.ImportFrom) and not node.level and node.module}
-    return {name.split(".")[0] for name in plain | absolute}
+def imported_modules(paths: Iterable[Path]) -> set[str]:
+    """Top-level names of what these files import from others' packages, at whatever depth, by whatever means."""
+    names: set[str] = set()
+    for node in (node for path in paths for node in ast.walk(ast.parse(path.read_text()))):
+        if isinstance(node, ast.Import):
+            names.update(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            names.add(node.module)
+        elif isinstance(node, ast.Call) and ast.unparse(node.func) == "importlib.import_module":
+            names.update(name.value for name in node.args if isinstance(name, ast.Constant))
+    return {name.split(".")[0] for name in names} - set(sys.stdlib_module_names) - {"structgen"}
+
+
+def distributions_of(modules: Iterable[str]) -> set[str]:
+    owners = metadata.packages_distributions()
+    return {distribution_name(owners[module][0]) for module in modules}
 
 
 def test_what_is_imported_is_declared_and_what_is_declared_is_imported():
-    owners = metadata.packages_distributions()
-    third_party = imported_modules() - set(sys.stdlib_module_names) - {"structgen"}
-    imported = {distribution_name(owners[module][0]) for module in third_party}
-    requirements = metadata.requires("structgen") or []
-    assert imported == {distribution_name(line) for line in requirements if "extra ==" not in line}
+    declared = [line for line in metadata.requires("structgen") or [] if "extra ==" not in line]
+    assert distributions_of(imported_modules(SOURCES)) == {distribution_name(line) for line in declared}
+
+
+def test_what_tests_and_benchmarks_import_is_declared():
+    folders = [ROOT / "tests", ROOT / "benchmarks", ROOT / "examples"]
+    paths = [path for folder in folders for path in folder.rglob("*.py")]
+    beside = {path.stem for path in (ROOT / "tests" / "support").iterdir()}
+    declared = {distribution_name(line) for line in metadata.requires("structgen") or []}
+    assert distributions_of(imported_modules(paths) - beside) <= declared

@@ -164,9 +164,9 @@ def load(model: str) -> LLM:
 
 def as_object(answer: Answer) -> str:
     """Return an answer as a JSON object."""
-    from pydantic_core import to_jsonable_python
+    from pydantic import TypeAdapter
 
     usage = {"prompt_tokens": answer.usage.prompt_tokens, "completion_tokens": answer.usage.completion_tokens}
-    value = to_jsonable_python(answer.value)
+    value = TypeAdapter(object).dump_python(answer.value, mode="json")
     found = {"text": answer.text, "value": value, "finish_reason": answer.finish_reason, "usage": usage}
     return json.dumps(found, ensure_ascii=False)
