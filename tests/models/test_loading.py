@@ -15,7 +15,7 @@ QUERY = "model.layers.1.self_attn.q_proj.weight"
 @pytest.fixture
 def folder(build_tiny, tmp_path):
     """A folder of one's own to break."""
-    return build_tiny("llama2", tmp_path / "llama2").folder
+    return build_tiny("llama2", tmp_path / "llama-2.0").folder
 
 
 def change_tensors(folder, change):
@@ -26,7 +26,7 @@ def change_tensors(folder, change):
 
 def test_a_loaded_model_has_everything_that_generation_needs(folder):
     loaded = load_model(folder)
-    assert loaded.name == "llama2"
+    assert loaded.name == "llama-2.0"
     assert loaded.description.architecture == "llama"
     assert loaded.weights.dtype == torch.float32
     assert len(loaded.weights.layers) == 3
@@ -52,7 +52,7 @@ def test_tied_embeddings_are_held_once(tiny):
 
 def test_a_missing_tensor_is_named_with_its_shape(folder):
     change_tensors(folder, lambda tensors: tensors.pop(QUERY))
-    with pytest.raises(InvalidModelFile, match=rf"llama2: the tensor '{QUERY}' \[64, 64\] is missing"):
+    with pytest.raises(InvalidModelFile, match=rf"llama-2\.0: the tensor '{QUERY}' \[64, 64\] is missing"):
         load_model(folder)
 
 
@@ -79,13 +79,13 @@ def test_frequencies_saved_beside_the_weights_are_no_hindrance(folder):
 
 def test_an_unknown_architecture_is_refused_with_the_path(folder, edit_config):
     edit_config(folder, model_type="mamba")
-    with pytest.raises(UnsupportedModel, match=r"llama2: the architecture 'mamba' is not known; known are llama"):
+    with pytest.raises(UnsupportedModel, match=r"llama-2\.0: the architecture 'mamba' is not known; known are llama"):
         load_model(folder)
 
 
 def test_a_faulty_field_is_refused_with_the_path(folder, edit_config):
     edit_config(folder, "num_hidden_layers")
-    with pytest.raises(InvalidModelFile, match="llama2: num_hidden_layers is missing"):
+    with pytest.raises(InvalidModelFile, match=r"llama-2\.0: num_hidden_layers is missing"):
         load_model(folder)
 
 

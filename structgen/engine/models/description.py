@@ -13,6 +13,9 @@ from structgen.errors import InvalidModelFile
 
 __all__ = ["LinearScaling", "Llama3Scaling", "ModelDescription", "Rope"]
 
+_TOO_LARGE = 1 << 26
+"""No size reaches this, a damaged file's might: products of three still fit an int64."""
+
 
 @dataclass(frozen=True)
 class LinearScaling:
@@ -51,7 +54,7 @@ class ModelDescription:
     Raises
     ------
     InvalidModelFile
-        The sizes do not fit each other, or one of them is not positive.
+        The sizes do not fit each other, or one of them is not positive or absurdly large.
     """
 
     architecture: str
@@ -79,8 +82,8 @@ class ModelDescription:
 
     def __post_init__(self) -> None:
         for name, size in self._sizes().items():
-            if size <= 0:
-                raise InvalidModelFile(f"{name} is {size}; it must be positive")
+            if not 0 < size < _TOO_LARGE:
+                raise InvalidModelFile(f"{name} is {size}; it must be positive and below {_TOO_LARGE}")
         if self.num_attention_heads % self.num_key_value_heads:
             raise InvalidModelFile(
                 f"num_attention_heads ({self.num_attention_heads}) is no multiple of num_key_value_heads "

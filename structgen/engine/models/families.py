@@ -19,6 +19,7 @@ __all__ = ["Family", "describe", "llama", "mistral", "qwen2", "qwen3"]
 Family = Callable[[Mapping[str, object]], ModelDescription]
 """What a plugin of ``structgen.models`` is; it raises InvalidModelFile and UnsupportedModel."""
 
+_MOST_LAYERS = 10_000
 _SCALING_FIELDS = {
     "default": set(),
     "linear": {"factor"},
@@ -60,7 +61,7 @@ def llama(metadata: Mapping[str, object]) -> ModelDescription:
     config.require("sliding_window")
     config.require("attention_bias", False)
     config.require("mlp_bias", False)
-    config.require("layer_types", ["full_attention"] * config.integer("num_hidden_layers"))
+    config.require("layer_types", ["full_attention"] * _layers(config))
     return _decoder(config)
 
 
@@ -68,7 +69,7 @@ def mistral(metadata: Mapping[str, object]) -> ModelDescription:
     """Mistral 7B and its like: every layer sees ``sliding_window`` tokens, or all where that is null."""
     config = Config("mistral", metadata)
     config.require("attention_bias", False)
-    layers = config.integer("num_hidden_layers")
+    layers = _layers(config)
     window = config.integer("sliding_window") if "sliding_window" in config else None
     config.require("layer_types", ["full_attention" if window is None else "sliding_attention"] * layers)
     return _decoder(config, sliding_windows=(window,) * layers)
@@ -97,9 +98,7 @@ def _decoder(
     """Read what all families share."""
     config.require("hidden_act", "silu", "swish")
     config.require("partial_rotary_factor", 1.0)
-    hidden, heads, layers = (
-        config.integer(name) for name in ("hidden_size", "num_attention_heads", "num_hidden_layers")
-    )
+    hidden, heads, layers = config.integer("hidden_size"), config.integer("num_attention_heads"), _layers(config)
     return ModelDescription(
         architecture=config.architecture,
         vocab_size=config.integer("vocab_size"),
@@ -117,6 +116,14 @@ def _decoder(
         qk_norm=qk_norm,
         tie_word_embeddings=config.flag("tie_word_embeddings", False),
     )
+
+
+def _layers(config: Config) -> int:
+    """Number of layers, checked before lists of that length are made."""
+    layers = config.integer("num_hidden_layers")
+    if not 0 < layers <= _MOST_LAYERS:
+        raise InvalidModelFile(f"num_hidden_layers is {layers}; it must be between 1 and {_MOST_LAYERS}")
+    return layers
 
 
 def _rope(config: Config) -> Rope:
@@ -151,7 +158,7 @@ def _llama3_scaling(scaling: Config, max_position_embeddings: int) -> Llama3Scal
 
 def _qwen_windows(config: Config) -> tuple[int | None, ...]:
     """Windows of the layers, from ``layer_types`` or, in older files, from ``max_window_layers``."""
-    layers = config.integer("num_hidden_layers")
+    layers = _layers(config)
     if not config.flag("use_sliding_window", False) or "sliding_window" not in config:
         return (None,) * layers
     window = config.integer("sliding_window")

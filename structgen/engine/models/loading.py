@@ -68,14 +68,14 @@ def load_model(local: LocalModel | Path | str, *, dtype: str = "float32") -> Loa
     """
     if dtype not in DTYPES:
         raise InvalidRequest(f"dtype {dtype!r} is not known; known are {', '.join(DTYPES)}")
-    path, name = (Path(local), Path(local).stem) if isinstance(local, (str, Path)) else (local.path, local.name)
+    path, name = (Path(local), None) if isinstance(local, (str, Path)) else (local.path, local.name)
     with open_checkpoint(path) as checkpoint:
-        description = _describe(checkpoint)
+        description, tokenizer = _describe(checkpoint), checkpoint.tokenizer()  # first what may be wrong and is quick
         return LoadedModel(
-            name=name,
+            name=name or (path.name if path.is_dir() else path.stem),
             description=description,
             weights=load_weights(checkpoint, description, DTYPES[dtype]),
-            tokenizer=checkpoint.tokenizer(),
+            tokenizer=tokenizer,
             bos_token_id=checkpoint.bos_token_id,
             eos_token_ids=checkpoint.eos_token_ids,
             chat_template=checkpoint.chat_template(),
