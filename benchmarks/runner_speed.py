@@ -1,6 +1,6 @@
 """Prefill and decode speed of the torch runner on SmolLM2-135M, against transformers in the same run.
 
-    python benchmarks/runner_speed.py [--rounds 5] [--model smollm2-135m]
+    python benchmarks/runner_speed.py [--rounds 3] [--model smollm2-135m]
 
 Prefill is one call over 512 tokens of an empty sequence; decode is one token at a time behind 160 tokens of context.
 The two take turns, so that a busy neighbour hurts both; medians over all rounds go to results/runner_speed.csv.
@@ -34,10 +34,11 @@ Step = Callable[[list[int]], object]
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--model", default="smollm2-135m", help="alias or path of a GGUF file")
-    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--threads", type=int, default=2)
     arguments = parser.parse_args()
     torch.set_num_threads(arguments.threads)
+    transformers.utils.logging.disable_progress_bar()
     machine = describe_machine()
     print(*(f"{name}: {value}" for name, value in machine.items()), sep="\n")
     rows = [

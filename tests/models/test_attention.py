@@ -1,4 +1,4 @@
-"""Attention, rotation and the cache against slow and obvious versions of themselves."""
+"""Attention, rotation, products and the cache against slow and obvious versions of themselves."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from structgen.engine.models import KVCache, LinearScaling, describe
 from structgen.engine.models.attention import attention, attention_mask
+from structgen.engine.models.linear import linear
 from structgen.engine.models.rope import inverse_frequencies, rotate, rotation
 
 DESCRIPTION = describe(
@@ -95,3 +96,16 @@ def test_the_cache_holds_what_was_committed_and_nothing_else(passes):
             cache.commit(count)
             kept = torch.cat((kept, new), dim=1)
         assert cache.length == kept.shape[1]
+
+
+@pytest.mark.parametrize("rows", [1, 7, 8, 40])
+@pytest.mark.parametrize("biased", [False, True])
+def test_bfloat16_products_are_rounded_once_whatever_their_way(rows, biased):
+    generator = torch.Generator().manual_seed(rows)
+    inputs, weight, bias = (
+        torch.randn(shape, generator=generator).bfloat16() for shape in ((rows, 64), (48, 64), (48,))
+    )
+    exact = inputs.double() @ weight.double().T + (bias.double() if biased else 0)
+    found = linear(inputs, weight, bias if biased else None)
+    assert found.dtype == torch.bfloat16
+    torch.testing.assert_close(found.double(), exact, rtol=2**-8, atol=2**-7)

@@ -8,6 +8,7 @@ from torch.nn import functional
 from structgen.engine.models.attention import attention, attention_mask
 from structgen.engine.models.cache import KVCache
 from structgen.engine.models.description import ModelDescription
+from structgen.engine.models.linear import linear
 from structgen.engine.models.rope import inverse_frequencies, rotate, rotation
 from structgen.engine.models.weights import LayerWeights, ModelWeights
 
@@ -58,20 +59,20 @@ class Transformer:
             queries, keys, values = self._project(layer, hidden, angles)
             keys, values = cache.write(index, keys, values)
             attended = attention(queries, keys, values, window, masks[window])
-            hidden = hidden + functional.linear(attended, layer.output)
+            hidden = hidden + linear(attended, layer.output)
             hidden = hidden + self._mlp(layer, hidden)
         return self._norm(hidden, self._weights.norm)
 
     def logits(self, hidden: torch.Tensor) -> torch.Tensor:
         """Project ``[tokens, hidden]`` to ``[tokens, vocab]``."""
-        return functional.linear(hidden, self._weights.head)
+        return linear(hidden, self._weights.head)
 
     def _project(
         self, layer: LayerWeights, hidden: torch.Tensor, angles: tuple[torch.Tensor, torch.Tensor]
     ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         """Queries ``[tokens, heads, head_dim]``, keys and values ``[tokens, kv_heads, head_dim]``, rotated."""
         heads, kv_heads = self._description.num_attention_heads, self._description.num_key_value_heads
-        projected = functional.linear(self._norm(hidden, layer.input_norm), layer.qkv, layer.qkv_bias)
+        projected = linear(self._norm(hidden, layer.input_norm), layer.qkv, layer.qkv_bias)
         projected = projected.view(hidden.shape[0], heads + 2 * kv_heads, self._description.head_dim)
         rotated = projected[:, : heads + kv_heads]
         if self._description.qk_norm:
@@ -82,8 +83,8 @@ class Transformer:
 
     def _mlp(self, layer: LayerWeights, hidden: torch.Tensor) -> torch.Tensor:
         """SwiGLU (Shazeer 2020, arXiv:2002.05202)."""
-        gate, up = functional.linear(self._norm(hidden, layer.mlp_norm), layer.gate_up).chunk(2, dim=-1)
-        return functional.linear(functional.silu(gate) * up, layer.down)
+        gate, up = linear(self._norm(hidden, layer.mlp_norm), layer.gate_up).chunk(2, dim=-1)
+        return linear(functional.silu(gate) * up, layer.down)
 
     def _norm(self, hidden: torch.Tensor, weight: torch.Tensor | None) -> torch.Tensor:
         """RMSNorm over the last dimension (Zhang and Sennrich 2019, arXiv:1910.07467)."""
