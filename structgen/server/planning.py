@@ -132,7 +132,7 @@ def _sampling_params(request: ChatCompletionRequest) -> SamplingParams:
         top_p=request.top_p,
         top_k=request.top_k,
         min_p=request.min_p,
-        seed=request.seed,
+        seed=None if request.seed is None else request.seed % 2**64,
         max_tokens=limit,
         stop=request.stop if isinstance(request.stop, str) else tuple(request.stop),
         presence_penalty=request.presence_penalty,

@@ -3,6 +3,9 @@
 Beyond OpenAI there are ``top_k``, ``min_p``, ``repetition_penalty`` and ``ignore_eos``, as
 :class:`~structgen.SamplingParams` has them. A field that is ``null`` counts as left out. A field that is not here is
 refused and never ignored; those of :data:`HARMLESS_FIELDS` are taken and have no effect on the answer.
+
+``stop`` counts for the content, also where it is held to a schema: a stop string inside it cuts the JSON there. It
+never cuts a tool call. A schema is shown to the model in its system message, as are tools.
 """
 
 from __future__ import annotations
@@ -208,7 +211,7 @@ class ChatCompletionRequest(_Part):
     presence_penalty: float = 0.0
     repetition_penalty: float = 1.0
     response_format: ResponseFormat = Field(default_factory=lambda: TextFormat(type="text"))
-    seed: int | None = None
+    seed: int | None = Field(default=None, ge=-(2**63), lt=2**63)
     stop: str | list[str] = Field(default_factory=list[str])
     stream: bool = False
     stream_options: StreamOptions | None = None

@@ -12,7 +12,7 @@ from typing import Any, Generic, ParamSpec, TypeVar, cast, overload
 from structgen.errors import ToolError
 from structgen.tools.annotations import AnnotationResolver
 from structgen.tools.arguments import decode_arguments
-from structgen.tools.documentation import read_docstring
+from structgen.tools.documentation import Documentation, read_docstring
 from structgen.tools.signature import CallSignature
 
 __all__ = ["Tool", "tool"]
@@ -47,37 +47,47 @@ class Tool(Generic[P, R]):
 
     def __init__(
         self,
-        function: Callable[P, R],
+        function: Callable[P, R] | classmethod[Any, P, R],
         *,
         name: str | None = None,
         description: str | None = None,
         scope: Mapping[str, object] | None = None,
     ) -> None:
-        if isinstance(function, Tool):
-            function = cast("Callable[P, R]", function.__wrapped__)
-        plain = _plain_function(function)
+        self._function: Any = cast("Tool[P, R]", function).__wrapped__ if isinstance(function, Tool) else function
+        plain = _plain_function(self._function)
         self.name = name if name is not None else plain.__name__
         if not _NAME.fullmatch(self.name):
             raise ToolError(f"{self.name!r} cannot be a tool's name: use [A-Za-z0-9_-], at most 64; @tool(name=...)")
         try:
-            self._needs_receiver = _needs_receiver(function, plain, scope or {})
-            signature = _signature(function, plain, self._needs_receiver)
-            documentation = read_docstring(inspect.getdoc(plain), signature.parameters)
-            resolver = AnnotationResolver(plain, scope or {})
-            self._signature = CallSignature(signature, resolver.resolve, documentation.parameters)
+            documentation = self._read(plain, scope or {})
         except ToolError as error:
             raise ToolError(f"{plain.__qualname__}: {error}") from error
         self.description = description if description is not None else documentation.description
-        self.is_async = inspect.iscoroutinefunction(_without_binding(function))
-        self._binds_to_class = isinstance(function, classmethod)
-        self._function: Any = function
+        self.is_async = inspect.iscoroutinefunction(_without_binding(self._function))
         self.__doc__ = plain.__doc__
         self.__name__ = plain.__name__
-        self.__wrapped__ = function
+        self.__wrapped__: Any = self._function
+
+    def _read(self, plain: FunctionType, scope: Mapping[str, object]) -> Documentation:
+        """Read signature and docstring."""
+        self._binds_to_class = isinstance(self._function, classmethod)
+        self._needs_receiver = _needs_receiver(self._function, plain, scope)
+        signature = _signature(self._function, plain, self._needs_receiver)
+        documentation = read_docstring(inspect.getdoc(plain), signature.parameters)
+        resolver = AnnotationResolver(plain, scope)
+        self._signature = CallSignature(signature, resolver.resolve, documentation.parameters)
+        return documentation
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """JSON Schema of the arguments: a closed object. A new dictionary each time."""
+        """JSON Schema of the arguments: a closed object. A new dictionary each time.
+
+        Raises
+        ------
+        ToolError
+            It is a method that was not taken from an instance.
+        """
+        self._check_bound()
         return copy.deepcopy(self._signature.schema)
 
     def validate(self, arguments: Mapping[str, object] | str | None) -> inspect.BoundArguments:
@@ -98,8 +108,7 @@ class Tool(Generic[P, R]):
         ToolError
             They do not fit; the message names the tool and each argument that does not.
         """
-        if self._needs_receiver:
-            raise ToolError(f"{self.name} is a method: take the tool from an instance, instance.{self.__name__}")
+        self._check_bound()
         try:
             return self._signature.bind(decode_arguments(arguments))
         except ToolError as error:
@@ -128,12 +137,22 @@ class Tool(Generic[P, R]):
         bound._needs_receiver = False
         return bound
 
+    def _check_bound(self) -> None:
+        if self._needs_receiver:
+            raise ToolError(f"{self.name} is a method: take the tool from an instance, instance.{self.__name__}")
+
     def __repr__(self) -> str:
         return f"Tool({self.name!r}, {self.__wrapped__!r})"
 
 
 @overload
-def tool(function: Callable[P, R], /, *, name: str | None = None, description: str | None = None) -> Tool[P, R]: ...
+def tool(
+    function: Callable[P, R] | classmethod[Any, P, R],
+    /,
+    *,
+    name: str | None = None,
+    description: str | None = None,
+) -> Tool[P, R]: ...
 
 
 @overload
@@ -141,7 +160,11 @@ def tool(*, name: str | None = None, description: str | None = None) -> Callable
 
 
 def tool(
-    function: Callable[P, R] | None = None, /, *, name: str | None = None, description: str | None = None
+    function: Callable[P, R] | classmethod[Any, P, R] | None = None,
+    /,
+    *,
+    name: str | None = None,
+    description: str | None = None,
 ) -> Tool[P, R] | Callable[[Callable[P, R]], Tool[P, R]]:
     """Make a tool of a function: ``@tool``, ``@tool(name=...)`` or ``tool(function)``.
 

@@ -80,6 +80,10 @@ def test_a_seed_makes_an_answer_repeatable_and_choices_differ(client):
     assert texts != [choice.message.content for choice in ask(client, seed=6, n=3, temperature=1.5).choices]
 
 
+def test_a_seed_may_be_negative(client):
+    assert ask(client, seed=-1, max_tokens=4).choices == ask(client, seed=-1, max_tokens=4).choices
+
+
 def test_an_answer_without_seed_is_drawn_anew(client):
     assert len({ask(client, temperature=2).choices[0].message.content for _ in range(3)}) > 1
 

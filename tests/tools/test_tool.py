@@ -247,6 +247,8 @@ def test_an_unbound_method_is_refused():
         structgen.tool(Station.plain)
     with pytest.raises(ToolError, match=r"instance\.report"):
         Station.report.run({"day": 1})
+    with pytest.raises(ToolError, match=r"instance\.report"):
+        _ = Station.report.parameters
 
 
 @pytest.mark.parametrize(
