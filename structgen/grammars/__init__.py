@@ -4,6 +4,7 @@ from structgen.grammars.choice import compile_choice
 from structgen.grammars.json_schema import compile_json_schema
 from structgen.grammars.mask_pool import ALL_TOKENS, NO_TOKENS, MaskPool
 from structgen.grammars.matcher import DEAD, FINISHED, Explanation, Matcher
+from structgen.grammars.regex import compile_regex
 from structgen.grammars.token_automaton import TokenAutomaton
 from structgen.grammars.vocabulary import TokenVocabulary
 
@@ -19,4 +20,5 @@ __all__ = [
     "TokenVocabulary",
     "compile_choice",
     "compile_json_schema",
+    "compile_regex",
 ]
