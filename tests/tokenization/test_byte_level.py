@@ -164,8 +164,9 @@ def test_unused_places_are_not_tokens(tmp_path):
 @pytest.mark.parametrize(
     ("key", "value", "reason"),
     [
-        ("merges", ["a zz"], "merges"),
-        ("merges", ["single"], "merges"),
+        ("merges", ["a zz"], "merges joins 'a' and 'zz'"),
+        ("merges", ["a <tool>"], "merges joins 'a' and '<tool>', and one of them or the whole is no token"),
+        ("merges", ["single"], "merges joins 'single' and ''"),
         ("merges", [1, 2], "merges is not an array of strings"),
         ("token_type", [1, 1], "token_type is not an array of"),
         ("bos_token_id", 10**6, "bos_token_id is 1000000 and not one of the"),

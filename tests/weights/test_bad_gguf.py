@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import contextlib
 import struct
 import tracemalloc
 
@@ -161,3 +162,17 @@ def test_a_file_without_a_model_or_a_tokenizer_says_so(tmp_path):
     (tmp_path / "none.gguf").write_bytes(HEADER.pack(b"GGUF", 3, 0, 0))
     with pytest.raises(InvalidModelFile, match="holds no model"):
         open_checkpoint(tmp_path / "none.gguf")
+
+
+@pytest.mark.parametrize(
+    "key",
+    ["llama.expert_count", "llama.rope.scaling.type", "llama.rope.freq_base", "llama.block_count", "split.count",
+     "general.alignment", "general.architecture", "tokenizer.chat_template", "tokenizer.ggml.model",
+     "tokenizer.ggml.pre", "tokenizer.ggml.add_bos_token", "tokenizer.ggml.token_type", "tokenizer.ggml.merges"],
+)  # fmt: skip
+@pytest.mark.parametrize("value", [[1, 2], ["a", "b"], "text", -1.5, True], ids=repr)
+def test_a_field_of_the_wrong_type_is_never_a_traceback_from_deep_inside(tmp_path, key, value):
+    fields = tokenizer_fields("gpt2", ["a", "aa", "<s>"], [1, 1, TokenType.CONTROL], merges=["a a"])
+    path = write_gguf(tmp_path / "m.gguf", fields={**fields, key: value})
+    with contextlib.suppress(StructgenError):
+        read_everything(path)

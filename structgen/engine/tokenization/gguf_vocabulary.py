@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import cached_property
 
 import numpy as np
@@ -13,7 +13,7 @@ from tokenizers.processors import TemplateProcessing
 from structgen.engine.tokenization.byte_level import byte_level_tokenizer
 from structgen.engine.tokenization.pre_tokenization import PRE_TOKENIZATIONS, PreTokenization
 from structgen.engine.tokenization.sentencepiece import SPACE, merges_from_scores, sentencepiece_tokenizer
-from structgen.errors import InvalidModelFile, StructgenError, UnsupportedModel
+from structgen.errors import InvalidModelFile, UnsupportedModel
 
 __all__ = ["GgufVocabulary"]
 
@@ -60,14 +60,21 @@ class GgufVocabulary:
         UnsupportedModel
             A kind of tokenizer, or a way of splitting text, that is not known.
         """
-        kind = self._fields.get(f"{_PREFIX}model")
-        if kind is None or not self._tokens:
+        if not self._tokens:
             raise InvalidModelFile(f"{self._origin}: the file holds no tokenizer; get one that was converted with it")
-        builders: dict[object, Callable[[], Tokenizer]] = {"gpt2": self._byte_level, "llama": self._sentencepiece}
-        builder = builders.get(kind)
+        builders = {"gpt2": self._byte_level, "llama": self._sentencepiece}
+        builder = builders.get(self._kind)
         if builder is None:
-            raise UnsupportedModel(f"{self._origin}: tokenizer.ggml.model is {kind!r}; gpt2 and llama can be read")
-        return self._build(builder)
+            raise UnsupportedModel(
+                f"{self._origin}: tokenizer.ggml.model is {self._kind!r}; gpt2 and llama can be read; "
+                "use the model's Hugging Face folder instead"
+            )
+        tokenizer = builder()
+        tokenizer.add_tokens(self._added_tokens())
+        around = self._around()
+        if around is not None:
+            tokenizer.post_processor = around
+        return tokenizer
 
     @property
     def bos_token_id(self) -> int | None:
@@ -94,6 +101,10 @@ class GgufVocabulary:
 
     def _byte_level(self) -> Tokenizer:
         pairs = [(left, right) for left, _, right in (merge.partition(" ") for merge in self._strings("merges"))]
+        known = self._vocabulary
+        for left, right in pairs:  # tokenizers would panic, which no `except Exception` catches
+            if not (left in known and right in known and left + right in known):
+                raise self._broken("merges", f"joins {left!r} and {right!r}, and one of them or the whole is no token")
         return byte_level_tokenizer(self._vocabulary, pairs, self._pre_tokenization)
 
     def _sentencepiece(self) -> Tokenizer:
@@ -106,25 +117,14 @@ class GgufVocabulary:
         pieces = {text: token for text, token in self._vocabulary.items() if types[token] not in apart}
         scores = {text: values[token] for text, token in pieces.items() if types[token] != TokenType.USER_DEFINED}
         unknown = self._token_id("unknown")
+        if unknown is not None and types[unknown] == TokenType.UNUSED:
+            raise self._broken("unknown_token_id", "names a token that is marked unused")
         return sentencepiece_tokenizer(
             self._vocabulary,
             merges_from_scores(pieces, scores),
             unknown=None if unknown is None else self._tokens[unknown],
             add_space_prefix=self._flag("add_space_prefix", True),
         )
-
-    def _build(self, builder: Callable[[], Tokenizer]) -> Tokenizer:
-        try:
-            tokenizer = builder()
-        except StructgenError:
-            raise
-        except Exception as error:  # tokenizers raises bare Exception when merges and vocabulary do not fit
-            raise self._broken("merges", str(error)) from error
-        tokenizer.add_tokens(self._added_tokens())
-        around = self._around()
-        if around is not None:
-            tokenizer.post_processor = around
-        return tokenizer
 
     def _added_tokens(self) -> list[AddedToken]:
         """Tokens that are cut out of text before anything else."""
@@ -147,8 +147,12 @@ class GgufVocabulary:
         return TemplateProcessing(single=parts, special_tokens=tokens) if tokens else None
 
     @property
+    def _kind(self) -> str:
+        return str(self._fields.get(f"{_PREFIX}model"))
+
+    @property
     def _adds_bos(self) -> bool:
-        return self._fields.get(f"{_PREFIX}model") == "llama" or self._pre_tokenization.adds_bos
+        return self._kind == "llama" or self._pre_tokenization.adds_bos
 
     @property
     def _pre_tokenization(self) -> PreTokenization:
@@ -165,7 +169,7 @@ class GgufVocabulary:
     def _tokens(self) -> list[str]:
         """All tokens; SentencePiece's runs of spaces as its other pieces write them (converters unescape them)."""
         tokens = self._strings("tokens")
-        if self._fields.get(f"{_PREFIX}model") != "llama":
+        if self._kind != "llama":
             return tokens
         return [SPACE * len(text) if text and not text.strip(" ") else text for text in tokens]
 

@@ -41,11 +41,10 @@ _DEFAULT_THETA = 10000.0
 def hugging_face_model_type(fields: Mapping[str, object]) -> str:
     """``model_type`` for ``general.architecture``; three of Hugging Face's families are ``llama`` in a GGUF file."""
     architecture = str(fields["general.architecture"])
-    if architecture == "llama" and fields.get("llama.expert_count"):
-        return "mixtral"
-    if architecture == "llama" and fields.get("llama.attention.sliding_window"):
-        return "mistral"
-    return architecture
+    if architecture != "llama":
+        return architecture
+    finer = {"mixtral": "expert_count", "mistral": "attention.sliding_window"}
+    return next((family for family, key in finer.items() if _positive(fields.get(f"llama.{key}"))), architecture)
 
 
 def hugging_face_config(fields: Mapping[str, object]) -> dict[str, object]:
@@ -113,7 +112,7 @@ def scaling_of_frequency_factors(factors: np.ndarray, config: Mapping[str, objec
 
 def _rope_scaling(fields: Mapping[str, object], prefix: str) -> dict[str, object] | None:
     given = {key.removeprefix(prefix): value for key, value in fields.items() if key.startswith(prefix)}
-    kind = given.get("type", "none")
+    kind = str(given.get("type", "none"))
     if kind == "none":
         return None
     unknown = given.keys() - _SCALING_KEYS.keys() - _SCALING_IGNORED
@@ -121,6 +120,10 @@ def _rope_scaling(fields: Mapping[str, object], prefix: str) -> dict[str, object
         raise UnsupportedModel(f"{prefix}{min(unknown)} is not understood; ask for support of this model")
     scaling = {word: _scalar(prefix + key, given[key]) for key, word in _SCALING_KEYS.items() if key in given}
     return {"rope_type": kind, **scaling}
+
+
+def _positive(value: object) -> bool:
+    return isinstance(value, int) and value > 0
 
 
 def _head_dim(config: Mapping[str, object]) -> int | None:
