@@ -40,7 +40,7 @@ class TokenAutomaton:
 
     def __init__(self, start: Rule, vocabulary: TokenVocabulary, max_bytes: int = _DEFAULT_MAX_BYTES) -> None:
         self.vocabulary = vocabulary
-        self._stacks = StackAutomaton(start, vocabulary.lengths(), vocabulary.trie, max_bytes)
+        self._stacks = StackAutomaton(start, vocabulary.lengths, vocabulary.trie, max_bytes)
         self._identity = next(_identities)
         self._min_tokens: int | None = None
 

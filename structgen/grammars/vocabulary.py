@@ -61,7 +61,7 @@ class TokenVocabulary:
             self._bytes[token_id] = b""
         self._end_tokens = frozenset(self.eos_token_ids)
         self._trie = build_trie(self._bytes)
-        self._texts = frozenset(self._bytes) - {b""}
+        self._lengths = _measure(self._bytes)
         self.end_row: Int32Array = self._row(self.eos_token_ids)
         """The mask of the end tokens, int32[ceil(V/32)]."""
         texts = (token for token, text in enumerate(self._bytes) if text)
@@ -133,14 +133,19 @@ class TokenVocabulary:
         """The trie of the tokens that are text."""
         return self._trie
 
+    @property
     def lengths(self) -> Lengths:
         """What the analysis of a grammar needs to know of the tokens."""
-        single = sum(1 << byte for byte in range(256) if bytes([byte]) in self._texts)
-        longest = max(map(len, self._texts), default=0)
-        return Lengths(longest, self._texts.__contains__, single)
+        return self._lengths
 
     def _row(self, tokens: Iterable[int]) -> Int32Array:
         """The mask of ``tokens``, int32[ceil(V/32)]."""
         there = np.zeros(32 * ((len(self._bytes) + 31) // 32), np.bool_)
         there[list(tokens)] = True
         return np.frombuffer(np.packbits(there, bitorder="little").tobytes(), np.int32)
+
+
+def _measure(token_bytes: list[bytes]) -> Lengths:
+    texts = frozenset(token_bytes) - {b""}
+    single = sum(1 << byte for byte in range(256) if bytes([byte]) in texts)
+    return Lengths(max(map(len, texts), default=0), texts.__contains__, single)
