@@ -123,9 +123,8 @@ def _malformed(error: RequestValidationError) -> ApiError:
         message = f"the body is not JSON: {first['ctx']['error']} at character {location[0]}"
         return ApiError(400, message, None, "invalid_json")
     if isinstance(error.body, bytes):
-        return ApiError(
-            400, "the body must be a JSON object, sent with Content-Type: application/json", None, "no_json"
-        )
+        message = "the body must be a JSON object, sent with Content-Type: application/json"
+        return ApiError(400, message, None, "invalid_json")
     place = _path(location, error.body, last_is_absent=first["type"] == "missing")
     if first["type"] == "extra_forbidden":
         return ApiError(400, _unknown_field(place, location), place, "unknown_parameter")

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from structgen.engine.request import GrammarSpec, SamplingParams
-from structgen.errors import GrammarError, InvalidRequest
+from structgen.errors import GrammarError, InvalidRequest, UnsupportedSchema
 from structgen.llm import LLM
 from structgen.llm.calls import Tool, as_tools
 from structgen.llm.forms import SchemaForm, TextForm
@@ -72,9 +72,9 @@ def plan_completion(llm: LLM, request: ChatCompletionRequest) -> Plan:
     params = _sampling_params(request)
     if callable_tools:
         return _plan_with_tools(llm, request, params, tools, callable_tools, must_call)
-    form, place = _content_form(request)
+    form = _content_form(request)
     if form.grammar is not None:
-        _prepare(llm, form.grammar, place)
+        _prepare_content(llm, form.grammar, request)
     return Plan(_prompt(llm, request, form, ()), params, form.grammar, None, False)
 
 
@@ -89,9 +89,11 @@ def _plan_with_tools(
     if request.logprobs:
         raise ApiError(400, "logprobs: not together with tools; set tool_choice='none'", "logprobs")
     if request.response_format.type != "text" and not must_call:
-        raise ApiError(
-            400, "response_format: not together with tools that may be called; set tool_choice", "response_format"
-        )
+        message = "response_format: not together with tools that may be called; set tool_choice"
+        raise ApiError(400, message, "response_format")
+    if not must_call and not llm.call_format.opening.strip():
+        message = "tool_choice: nothing marks where this model's calls begin, so it must call: set 'required' or 'none'"
+        raise ApiError(400, message, "tool_choice")
     grammar = llm.call_format.grammar(callable_tools)
     _prepare_calls(llm, grammar, request, callable_tools)
     # All tools are shown, also those that may not be called now: the prompt's beginning stays the same.
@@ -152,14 +154,11 @@ def _logit_bias(request: ChatCompletionRequest) -> dict[int, float]:
     return {int(key): bias for key, bias in request.logit_bias.items()}
 
 
-def _content_form(request: ChatCompletionRequest) -> tuple[TextForm | SchemaForm, str]:
-    """The form of the content, and where in the request it is asked for."""
+def _content_form(request: ChatCompletionRequest) -> TextForm | SchemaForm:
     asked = request.response_format
     if isinstance(asked, JsonSchemaFormat):
-        return SchemaForm(asked.source), asked.place
-    if isinstance(asked, JsonObjectFormat):
-        return SchemaForm({"type": "object"}), "response_format"
-    return TextForm(), "response_format"
+        return SchemaForm(asked.source)
+    return SchemaForm({"type": "object"}) if isinstance(asked, JsonObjectFormat) else TextForm()
 
 
 def _prompt(
@@ -167,6 +166,17 @@ def _prompt(
 ) -> tuple[int, ...]:
     messages = read_messages([message.as_dict() for message in request.messages])
     return llm.prompt_writer.write(Question(form, tuple(messages), tools=tuple(tools)))
+
+
+def _prepare_content(llm: LLM, grammar: GrammarSpec, request: ChatCompletionRequest) -> None:
+    asked = request.response_format
+    if isinstance(asked, JsonSchemaFormat):
+        return _prepare(llm, grammar, asked.place)
+    try:
+        llm.client.prepare(grammar)
+    except UnsupportedSchema as error:
+        message = "response_format: any JSON object cannot be held exactly by this version; give a json_schema"
+        raise ApiError(400, message, "response_format", "unsupported_schema") from error
 
 
 def _prepare(llm: LLM, grammar: GrammarSpec, place: str) -> None:

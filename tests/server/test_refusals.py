@@ -138,6 +138,12 @@ def test_a_stream_that_cannot_start_is_an_error_and_no_stream(client):
         client.chat.completions.create(**{**GOOD, "top_p": 2}, stream=True)
 
 
+def test_a_body_that_is_not_said_to_be_json_is_told_what_to_say(client):
+    headers = {"Content-Type": "application/x-www-form-urlencoded"}
+    with pytest.raises(openai.BadRequestError, match="sent with Content-Type: application/json"):
+        client.post("/chat/completions", body=GOOD, cast_to=object, options={"headers": headers})
+
+
 @pytest.mark.parametrize(
     ("method", "path", "body", "status"),
     [

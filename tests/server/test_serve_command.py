@@ -24,6 +24,7 @@ def test_the_command_serves_until_it_is_interrupted(tiny_folder):
             process.send_signal(signal.SIGINT)
             _, log = process.communicate(timeout=60)
     assert "Traceback" not in log
+    assert process.returncode == 130  # what shells expect of an interrupted command
 
 
 def test_a_port_in_use_is_one_line_and_status_2(tiny_folder):

@@ -63,7 +63,7 @@ def test_the_clients_own_parse_gives_the_model(client):
 
 
 def test_json_object_is_refused_where_any_object_cannot_be_held_exactly(client):
-    with pytest.raises(openai.BadRequestError) as caught:
+    with pytest.raises(openai.BadRequestError, match="cannot be held exactly") as caught:
         ask(client, {"type": "json_object"})
     assert (caught.value.param, caught.value.code) == ("response_format", "unsupported_schema")
 

@@ -103,6 +103,14 @@ def test_definitions_of_one_name_in_two_tools_never_meet():
     assert json.dumps([number.parameters, text.parameters]) == before
 
 
+@pytest.mark.parametrize("name", ["get-weather", "ns.tool:x", "a/b", "a~b", "two words", "größe", "50%"])
+def test_a_declared_tool_may_have_any_name(name):
+    tool = declared(name, P={"type": "integer"})
+    assert call_validator(tool).is_valid({"name": name, "arguments": {"p": 1}})
+    assert not call_validator(tool).is_valid({"name": name, "arguments": {"p": "1"}})
+    assert HERMES.parse(HERMES.write_calls([ToolCall(name, {"p": 1})])) == [ToolCall(name, {"p": 1})]
+
+
 def test_what_only_looks_like_a_reference_is_left_alone():
     tool = declared("a", P={"properties": {"$ref": {"const": {"$ref": "#/x"}}}, "default": {"$ref": "#/y"}})
     definition = HERMES.grammar([tool]).source["$defs"]["a"]["$defs"]["P"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from urllib.parse import quote
 
 from structgen.llm.calls import Tool
 from structgen.llm.json_schema import map_subschemas
@@ -34,7 +35,8 @@ def call_schema(tools: Sequence[Tool]) -> dict[str, object]:
 
 
 def _place(tool: Tool) -> str:
-    return f"#/$defs/{tool.name}"  # a name has no character that a pointer or a URI escapes
+    """A reference to the tool's parameters; its name as a JSON pointer and a URI escape it."""
+    return "#/$defs/" + quote(tool.name.replace("~", "~0").replace("/", "~1"))
 
 
 def _moved(schema: Mapping[str, object], place: str) -> dict[str, object]:
