@@ -6,7 +6,7 @@ import re
 import sys
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from structgen.grammars.regex.charset import ALL, NONE, CharSet
@@ -24,6 +24,7 @@ def char_set(chars):
     return CharSet.of((ord(char), ord(char)) for char in chars)
 
 
+@settings(deadline=None)
 @given(ranges, ranges)
 def test_sets_are_what_their_operators_say(one, other):
     first, second = CharSet.of(one), CharSet.of(other)
@@ -37,6 +38,7 @@ def test_sets_are_what_their_operators_say(one, other):
         assert (point in ~first) is not in_first
 
 
+@settings(deadline=None)
 @given(ranges)
 def test_equal_sets_are_written_alike(ranges):
     charset = CharSet.of(ranges)

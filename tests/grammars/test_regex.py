@@ -40,13 +40,13 @@ def accepted(pattern, texts):
     return ours
 
 
-@settings(max_examples=150)
+@settings(max_examples=150, deadline=None)
 @given(patterns_and_texts(anchors=False))
 def test_a_pattern_without_anchors_accepts_what_python_matches(case):
     accepted(*case)
 
 
-@settings(max_examples=150)
+@settings(max_examples=150, deadline=None)
 @given(patterns_and_texts(anchors=True))
 def test_a_pattern_with_anchors_accepts_what_python_matches_or_is_refused(case):
     refusal = refusal_of(case[0])
@@ -57,6 +57,7 @@ def test_a_pattern_with_anchors_accepts_what_python_matches_or_is_refused(case):
 
 
 @pytest.mark.filterwarnings("ignore:Possible:FutureWarning")  # Python's, of the comparison
+@settings(deadline=None)
 @given(st.text("ab0é\U0001f600^$.|()[]{}*+?#,:=!<>-\\ \n", max_size=10), st.sampled_from(["", "(?i)", "(?x)", "(?s)"]))
 def test_any_text_is_a_pattern_as_it_is_in_python(text, flags):
     pattern = flags + text
@@ -223,6 +224,14 @@ def test_large_patterns_within_the_limit_compile():
     assert automaton.accepts("é" * 2000 + ".")
     assert not automaton.accepts("a" * 5001)
     assert not automaton.accepts("é" * 2001 + ".")
+
+
+def test_words_of_a_pattern_are_as_near_as_their_tokens():
+    vocabulary = TokenVocabulary.from_bytes([*(bytes([byte]) for byte in range(256)), b"caf", "é".encode(), b""], [258])
+    automaton = compile_regex("café|[0-9]{4}", vocabulary)
+    assert automaton.min_tokens == 2
+    with automaton.matcher() as matcher:
+        assert matcher.distance(matcher.start) == 2
 
 
 def test_a_mask_under_a_pattern_allows_exactly_the_bytes_that_may_come():

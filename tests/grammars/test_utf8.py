@@ -6,7 +6,7 @@ import itertools
 import sys
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from structgen.grammars.expr import NEVER, Alternation, ByteSet, Literal, Repetition, Sequence
@@ -50,6 +50,7 @@ ranges = st.builds(
 )
 
 
+@settings(deadline=None)
 @given(st.lists(ranges, max_size=5).map(CharSet.of))
 def test_the_bytes_of_a_set_are_the_encodings_of_its_characters_each_once(charset):
     assert sorted(strings_of(utf8(charset))) == encodings_of(charset)

@@ -127,6 +127,8 @@ class _Lowering:
 @lru_cache(maxsize=1024)
 def _character(members: CharSet) -> Expr:
     expr = utf8(members)
+    if expr is not NEVER and members.only is not None:
+        return literal(chr(members.only).encode())  # joined with its neighbours, spelled in fewer tokens
     return call(Rule("character class", lambda: expr)) if _size(expr, {}) > _MAX_INLINE else expr
 
 
