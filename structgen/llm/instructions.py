@@ -1,16 +1,24 @@
-"""How a model is told what its answer must be: short, plain, and in words that small models follow."""
+"""How a model is told what its answer must be: short, plain, and in words that small models follow.
+
+The grammar holds the model to the form whatever it was told; being told makes the *content* right. Of twelve ways to
+say it, one line that looks like the answer did best with SmolLM2-135M (``benchmarks/prompting.py`` measures them): a
+schema as JSON or keys in a list were followed less, and made the model spread its answer over many lines.
+"""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from urllib.parse import unquote
 
 __all__ = ["describe_choices", "describe_pattern", "describe_schema"]
+
+_WORDS = {"boolean": "true or false", "object": "{...}", "array": "[...]"}
 
 
 def describe_choices(choices: Sequence[str]) -> str:
     """Name the texts that the answer is one of."""
-    return "Answer with exactly one of: " + ", ".join(json.dumps(choice, ensure_ascii=False) for choice in choices)
+    return "Answer with exactly one of: " + ", ".join(choices)
 
 
 def describe_pattern(pattern: str) -> str:
@@ -19,5 +27,79 @@ def describe_pattern(pattern: str) -> str:
 
 
 def describe_schema(schema: Mapping[str, object]) -> str:
-    """Describe JSON of this schema, descriptions included."""
-    return "Answer in JSON:\n" + json.dumps(schema, ensure_ascii=False)
+    """Describe JSON of this schema by a line that looks like it, field descriptions in parentheses.
+
+    Only what helps to find the right content is said: types, keys, choices and descriptions. What else the schema
+    asks for is the grammar's business.
+    """
+    form = _Describer(schema).describe(schema)
+    kind = {"{": "object", "[": "array"}.get(form[:1], "value")
+    return f"Answer with a JSON {kind} of this form:\n{form}"
+
+
+class _Describer:
+    """Writes schemas of one document; a reference is written out, and inside itself only named."""
+
+    def __init__(self, root: Mapping[str, object]) -> None:
+        self._root = root
+        self._inside: list[str] = []
+
+    def describe(self, schema: object) -> str:
+        if not isinstance(schema, Mapping):
+            return "any JSON"
+        text = self._form(schema)
+        description = schema.get("description")
+        return f"{text} ({' '.join(description.split())})" if isinstance(description, str) and description else text
+
+    def _form(self, schema: Mapping[str, object]) -> str:
+        if "$ref" in schema:
+            return self._reference(str(schema["$ref"]))
+        if "const" in schema:
+            return _to_json(schema["const"])
+        for keyword in ("enum", "anyOf", "oneOf"):
+            options = schema.get(keyword)
+            if isinstance(options, Sequence) and options:
+                words = map(_to_json, options) if keyword == "enum" else map(self.describe, options)
+                return " or ".join(dict.fromkeys(words))
+        types = schema.get("type", [])
+        names = [types] if isinstance(types, str) else types
+        words = [self._of_type(str(name), schema) for name in names] if isinstance(names, Sequence) else []
+        return " or ".join(words) or ("any JSON" if "properties" not in schema else self._object(schema))
+
+    def _of_type(self, name: str, schema: Mapping[str, object]) -> str:
+        if name == "object" and isinstance(schema.get("properties"), Mapping):
+            return self._object(schema)
+        if name == "array" and "items" in schema:
+            return f"[{self.describe(schema['items'])}, ...]"
+        return _WORDS.get(name, name)
+
+    def _object(self, schema: Mapping[str, object]) -> str:
+        properties = schema["properties"]
+        named = properties.items() if isinstance(properties, Mapping) else ()
+        return "{" + ", ".join(f"{_to_json(name)}: {self.describe(part)}" for name, part in named) + "}"
+
+    def _reference(self, reference: str) -> str:
+        name = reference.rpartition("/")[2].strip("#") or "the whole again"
+        if reference in self._inside:
+            return name
+        target = self._resolve(reference)
+        if target is None:
+            return name
+        self._inside.append(reference)
+        text = self.describe(target)
+        self._inside.pop()
+        return text
+
+    def _resolve(self, reference: str) -> object | None:
+        """Return what a JSON pointer in this document points to; the compiler refuses the schema where it cannot."""
+        place: object = self._root
+        if not reference.startswith("#"):
+            return None
+        for part in unquote(reference[1:]).split("/")[1:]:
+            key = part.replace("~1", "/").replace("~0", "~")
+            place = place.get(key) if isinstance(place, Mapping) else None
+        return place
+
+
+def _to_json(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False)

@@ -97,7 +97,8 @@ class PromptWriter:
         Raises
         ------
         InvalidRequest
-            The conversation cannot be written: there is no chat template, or it refuses the messages.
+            The conversation cannot be written: there is no chat template, it refuses the messages, or a text has half
+            a surrogate pair.
         """
         form = question.form
         instructions = form.instructions if question.show_form else ""
@@ -105,8 +106,15 @@ class PromptWriter:
             text = self._chat(question, instructions)
         else:
             text = "\n\n".join(part for part in (instructions, question.text) if part)
-        encoded = self._tokenizer.encode(text + form.opening, add_special_tokens=not question.messages)
-        return tuple(encoded.ids)
+        return self._encode(text + form.opening, add_special_tokens=not question.messages)
+
+    def _encode(self, text: str, *, add_special_tokens: bool) -> tuple[int, ...]:
+        try:
+            text.encode()
+        except UnicodeEncodeError as error:
+            around = text[max(0, error.start - 20) : error.start]
+            raise InvalidRequest(f"the prompt is no Unicode text: half a surrogate pair after {around!r}") from error
+        return tuple(self._tokenizer.encode(text, add_special_tokens=add_special_tokens).ids)
 
     def _chat(self, question: Question, instructions: str) -> str:
         if self._template is None:

@@ -108,3 +108,9 @@ def test_a_refused_answer_is_shown_with_the_reason(messages):
     question = made.question("Yes or no?", FORM).after_refusal("no", "it must be yes")
     text = read_back(made, question)
     assert text.index("Yes or no?") < text.index("no", text.index("?")) < text.index("it must be yes")
+
+
+def test_half_a_surrogate_pair_is_refused():
+    made = writer(CHATML)
+    with pytest.raises(InvalidRequest, match=r"surrogate.*after.*Hi"):
+        made.write(made.question("Hi\ud800", answer_form()))
