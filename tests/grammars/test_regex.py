@@ -56,7 +56,9 @@ def test_a_pattern_with_anchors_accepts_what_python_matches_or_is_refused(case):
         assert "holds in some texts and not in others" in refusal
 
 
-@pytest.mark.filterwarnings("ignore:Possible:FutureWarning")  # Python's, of the comparison
+@pytest.mark.filterwarnings(
+    "ignore:Possible:FutureWarning", "ignore:Flags not at:DeprecationWarning"
+)  # of Python's own
 @settings(deadline=None)
 @given(st.text("ab0é\U0001f600^$.|()[]{}*+?#,:=!<>-\\ \n", max_size=10), st.sampled_from(["", "(?i)", "(?x)", "(?s)"]))
 def test_any_text_is_a_pattern_as_it_is_in_python(text, flags):
