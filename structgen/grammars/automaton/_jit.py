@@ -6,7 +6,9 @@ disk. Compiling on first call instead would make one version for every constant 
 
 from __future__ import annotations
 
+import functools
 import importlib
+import logging
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
@@ -66,6 +68,14 @@ def _compile(function: _F, options: dict[str, bool]) -> _F:
     result = _SIGNATURES[types.pop("return")]
     signature = f"{result}({', '.join(_SIGNATURES[kind] for kind in types.values())})"
     try:
-        return cast("_F", _numba.njit(signature, cache=True, nogil=True, **options)(function))
+        dispatcher = _numba.njit(signature, cache=True, nogil=True, **options)(function)
     except RuntimeError:  # no folder can be written: neither beside the source nor in the user's cache
-        return cast("_F", _numba.njit(signature, nogil=True, **options)(function))
+        dispatcher = _numba.njit(signature, nogil=True, **options)(function)
+    if not dispatcher.stats.cache_hits:
+        _say_once("compiling the grammar code for this machine, about 20 seconds; the next start will find it on disk")
+    return cast("_F", dispatcher)
+
+
+@functools.cache
+def _say_once(what: str) -> None:
+    logging.getLogger("structgen").warning("structgen: %s", what)

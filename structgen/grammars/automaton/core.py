@@ -15,7 +15,7 @@ from structgen.grammars.automaton._jit import Int32Array
 from structgen.grammars.automaton.analysis import Lengths, analyse
 from structgen.grammars.automaton.determinize import rehash_states
 from structgen.grammars.automaton.lowering import Lowering
-from structgen.grammars.automaton.stacks import rehash_sets, start_set
+from structgen.grammars.automaton.stacks import after_token, rehash_sets, start_set
 from structgen.grammars.automaton.tables import (
     ACCEPT,
     BYTESETS,
@@ -104,13 +104,17 @@ class StackAutomaton:
         return self._tables.count(N_STATES)
 
     def advance(self, state: int, token_id: int) -> int:
-        """The state after a token, 0 where it cannot come."""
-        return self._run(lambda memory: walk.advance(memory, self._trie.starts, self._trie.text, state, token_id))
+        """The state after a token, by its bytes or, where it has none, as a special token; 0 where it cannot come."""
+        _, _, starts, text = self._trie
+        first, end = starts[token_id], starts[token_id + 1]
+        if first == end:
+            return self._run(lambda memory: after_token(memory, state, token_id))
+        return self._run(lambda memory: walk.advance(memory, text, first, end, state))
 
     def advance_bytes(self, state: int, text: bytes) -> int:
         """The state after ``text``, 0 where it cannot come."""
         array = np.frombuffer(bytearray(text), np.uint8)
-        return self._run(lambda memory: walk.advance_bytes(memory, array, state))
+        return self._run(lambda memory: walk.advance(memory, array, 0, len(array), state))
 
     def fill_row(self, state: int, row: Int32Array, budget: int = 2 * FAR) -> int:
         """Write the mask of ``state`` without end tokens; returns the number of tokens in it."""

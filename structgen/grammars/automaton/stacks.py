@@ -325,7 +325,7 @@ def step(m: Int32Array, state: int, below: int, byte: int) -> tuple[int, int]:
     return unpack(m, cell(m, MEMO, slot, M_SET))
 
 
-@inner
+@compiled
 def after_token(m: Int32Array, closed: int, token: int) -> int:
     """The closed set after the special token ``token``, or `NOTHING`."""
     _open_work(m)

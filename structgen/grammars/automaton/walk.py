@@ -37,7 +37,7 @@ from structgen.grammars.automaton.tables import (
     cell,
 )
 
-__all__ = ["Trie", "advance", "advance_bytes", "fill_row", "has_tokens", "next_bytes", "successors"]
+__all__ = ["Trie", "advance", "fill_row", "has_tokens", "next_bytes", "successors"]
 
 
 class Trie(NamedTuple):
@@ -169,23 +169,14 @@ def fill_row(m: Int32Array, nodes: Int32Table, tokens: Int32Array, closed: int, 
 
 
 @compiled
-def advance_bytes(m: Int32Array, text: UInt8Array, closed: int) -> int:
-    """The closed set after the bytes of ``text``, or `NOTHING`."""
+def advance(m: Int32Array, text: UInt8Array, first: int, end: int, closed: int) -> int:
+    """The closed set after the bytes ``text[first:end]``, or `NOTHING`."""
     state, below = unpack(m, closed)
-    for place in range(len(text)):
+    for place in range(first, end):
         state, below = step(m, state, below, int64(text[place]))
         if state == 0:
             return NOTHING
     return pack(m, state, below)
-
-
-@compiled
-def advance(m: Int32Array, starts: Int32Array, text: UInt8Array, closed: int, token: int) -> int:
-    """The closed set after ``token``, by its bytes or, where it has none, as a special token; else `NOTHING`."""
-    first, end = int64(starts[token]), int64(starts[token + 1])
-    if first == end:
-        return after_token(m, closed, token)
-    return advance_bytes(m, text[first:end], closed)
 
 
 @compiled
