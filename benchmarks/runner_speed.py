@@ -1,9 +1,9 @@
 """Prefill and decode speed of the torch runner on SmolLM2-135M, against transformers in the same run.
 
-    python benchmarks/runner_speed.py [--rounds 3] [--model smollm2-135m]
+    python benchmarks/runner_speed.py [--rounds 3] [--threads 1 2] [--model smollm2-135m]
 
 Prefill is one call over 512 tokens of an empty sequence; decode is one token at a time behind 160 tokens of context.
-The two take turns, so that a busy neighbour hurts both; medians over all rounds go to results/runner_speed.csv.
+The two take turns, so that a busy neighbour hurts both; medians over the rounds go to results/runner_speed.csv.
 """
 
 from __future__ import annotations
@@ -35,17 +35,23 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--model", default="smollm2-135m", help="alias or path of a GGUF file")
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--threads", type=int, nargs="+", default=[1, 2])
     arguments = parser.parse_args()
-    torch.set_num_threads(arguments.threads)
     transformers.utils.logging.disable_progress_bar()
+    transformers.utils.logging.set_verbosity_error()
     machine = describe_machine()
     print(*(f"{name}: {value}" for name, value in machine.items()), sep="\n")
-    rows = [
-        {**row, **machine}
-        for dtype in ("float32", "bfloat16")
-        for row in measure(resolve_model(arguments.model).path, dtype, arguments.rounds)
-    ]
+    path, rows = resolve_model(arguments.model).path, []
+    for dtype in ("float32", "bfloat16"):
+        sequences = {"structgen": ours(load_model(path, dtype=dtype)), "transformers": theirs(path, dtype)}
+        for threads in arguments.threads:
+            torch.set_num_threads(threads)
+            for row in measure(sequences, arguments.rounds):
+                rows.append({"dtype": dtype, "threads": threads, **row, **machine})
+                print(
+                    "{dtype:9} {threads} threads {measure:8} {structgen:8.1f} tok/s, transformers {transformers:8.1f}, "
+                    "ratio {ratio:.2f}".format(**rows[-1])
+                )
     RESULTS.parent.mkdir(exist_ok=True)
     with RESULTS.open("w", newline="") as file:
         writer = csv.DictWriter(file, fieldnames=list(rows[0]))
@@ -53,31 +59,20 @@ def main() -> None:
         writer.writerows(rows)
 
 
-def measure(path: Path, dtype: str, rounds: int) -> Iterator[dict[str, object]]:
-    """Yield a row for prefill and one for decode, printing each."""
-    started = time.perf_counter()
-    loaded = load_model(path, dtype=dtype)
-    load_seconds = time.perf_counter() - started
-    peer = transformers.AutoModelForCausalLM.from_pretrained(
-        path.parent, gguf_file=path.name, dtype=getattr(torch, dtype)
-    ).eval()
-    sequences = {"structgen": ours(loaded), "transformers": theirs(peer)}
+def measure(sequences: dict[str, Callable[[], Step]], rounds: int) -> Iterator[dict[str, object]]:
+    """Yield a row for prefill and one for decode."""
     seconds: dict[tuple[str, str], list[float]] = {}
     for _ in range(rounds + 1):  # the first warms up
         for name, new_sequence in sequences.items():
             seconds.setdefault(("prefill", name), []).append(time_prefill(new_sequence()))
             seconds.setdefault(("decode", name), []).append(time_decode(new_sequence()))
     for kind, tokens in (("prefill", PREFILL_TOKENS), ("decode", 1)):
-        speed, reference = (tokens / statistics.median(seconds[kind, name][1:]) for name in sequences)
-        print(f"{dtype:9} {kind:8} {speed:8.1f} tok/s, transformers {reference:8.1f}, ratio {speed / reference:.2f}")
+        speeds = {name: tokens / statistics.median(seconds[kind, name][1:]) for name in sequences}
         yield {
-            "dtype": dtype,
             "measure": kind,
-            "tokens_per_second": round(speed, 1),
-            "transformers_tokens_per_second": round(reference, 1),
-            "ratio": round(speed / reference, 2),
+            **{name: round(speed, 1) for name, speed in speeds.items()},
+            "ratio": round(speeds["structgen"] / speeds["transformers"], 2),
             "rounds": rounds,
-            "load_seconds": round(load_seconds, 2),
         }
 
 
@@ -92,8 +87,11 @@ def ours(loaded: LoadedModel) -> Callable[[], Step]:
     return new_sequence
 
 
-def theirs(model: torch.nn.Module) -> Callable[[], Step]:
+def theirs(path: Path, dtype: str) -> Callable[[], Step]:
     """Sequences of transformers."""
+    model = transformers.AutoModelForCausalLM.from_pretrained(
+        path.parent, gguf_file=path.name, dtype=getattr(torch, dtype)
+    ).eval()
 
     def new_sequence() -> Step:
         cache = transformers.DynamicCache()
@@ -140,11 +138,10 @@ def describe_machine() -> dict[str, object]:
         "cpu": names[0] if names else platform.processor(),
         "cores": os.cpu_count(),
         "capability": torch.backends.cpu.get_cpu_capability(),
-        "threads": torch.get_num_threads(),
+        "transformers_version": transformers.__version__,
         "load_average": round(os.getloadavg()[0], 1),
-        "python": platform.python_version(),
-        "torch": torch.__version__,
-        "transformers": transformers.__version__,
+        "python_version": platform.python_version(),
+        "torch_version": torch.__version__,
     }
 
 
