@@ -62,6 +62,11 @@ class TokenAutomaton:
         return self._stacks.is_accepting(self._stacks.advance_bytes(self._stacks.start, data))
 
     @property
+    def distance(self) -> int:
+        """So many tokens suffice for some accepted text, end token not counted; see `Matcher.distance`."""
+        return self._stacks.distance(self._stacks.start)
+
+    @property
     def min_tokens(self) -> int:
         """No accepted text has fewer tokens, end token not counted; exact for grammars of moderate size."""
         if self._min_tokens is None:
