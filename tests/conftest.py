@@ -1,12 +1,21 @@
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 
 from structgen import LLM
 from structgen.engine.sources import resolve_model
-from tiny_model import write_model
+
+
+def pytest_configure() -> None:
+    """One thread for torch, here and in the processes that tests start.
+
+    Torch's threads wait for each other by spinning: where something else has one of two cores, two threads take ten
+    times as long as one.
+    """
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 
 @pytest.fixture(scope="session")
@@ -18,6 +27,8 @@ def smollm2() -> Path:
 @pytest.fixture(scope="session")
 def tiny_folder(tmp_path_factory) -> Path:
     """A Hugging Face folder with a model of random weights and a small byte-level tokenizer."""
+    from tiny_model import write_model  # brings torch in, which is to see the environment first
+
     return write_model(tmp_path_factory.mktemp("tiny"))
 
 
