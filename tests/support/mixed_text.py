@@ -1,6 +1,6 @@
 """Text of all kinds, on which two tokenizers must agree."""
 
-# ruff: noqa: RUF001 (characters that look alike are the point)
+
 
 from __future__ import annotations
 
