@@ -10,7 +10,16 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 if TYPE_CHECKING:
     from structgen.engine.sources.cache import ModelCache
 
-__all__ = ["UNKNOWN_LICENCE", "LocalModel", "ModelFormat", "ModelSource", "Progress", "ProgressCallback", "ignore"]
+__all__ = [
+    "UNKNOWN_LICENCE",
+    "LocalModel",
+    "ModelFormat",
+    "ModelSource",
+    "Progress",
+    "ProgressCallback",
+    "ignore",
+    "summing",
+]
 
 ModelFormat = Literal["gguf", "huggingface"]
 """A single GGUF file, or a folder with ``config.json`` and safetensors."""
@@ -48,6 +57,18 @@ class Progress(NamedTuple):
 
 ProgressCallback = Callable[[Progress], None]
 """Called from the fetching thread or a helper of it, one call at a time, some ten times a second."""
+
+
+def summing(progress: ProgressCallback, stage: str, total: int | None) -> Callable[[int], None]:
+    """Return a function that takes the bytes of one chunk after the other and reports their sum as ``stage``'s."""
+    completed = 0
+
+    def add(size: int) -> None:
+        nonlocal completed
+        completed += size
+        progress(Progress(stage, completed, total))
+
+    return add
 
 
 def ignore(progress: Progress) -> None:

@@ -22,7 +22,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from structgen.engine.sources.base import LocalModel, ModelFormat, Progress, ProgressCallback
+from structgen.engine.sources.base import LocalModel, ModelFormat, Progress, ProgressCallback, summing
 from structgen.engine.sources.files import disk_error, sha256_of, sync
 
 __all__ = ["Manifest", "ModelCache", "StoredFile", "cache_folder"]
@@ -126,13 +126,7 @@ class ModelCache:
         manifest = Manifest.load(self.place(source))
         if model is None or manifest is None:
             return None
-        done = 0
-
-        def report(size: int) -> None:
-            nonlocal done
-            done += size
-            progress(Progress("verifying", done, manifest.size))
-
+        report = summing(progress, "verifying", manifest.size)
         root = _root(manifest, self.place(source))
         whole = all(sha256_of(root / file.path, report) == file.sha256 for file in manifest.files)
         return model if whole else None

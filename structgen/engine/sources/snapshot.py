@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from structgen.engine.sources.base import UNKNOWN_LICENCE, Progress, ProgressCallback
+from structgen.engine.sources.base import UNKNOWN_LICENCE, Progress, ProgressCallback, summing
 from structgen.engine.sources.cache import Manifest, StoredFile
 from structgen.engine.sources.files import folder_size, sha256_of
 from structgen.engine.sources.hub_errors import hub_errors
@@ -94,7 +94,8 @@ class Snapshot(NamedTuple):
 
         with hub_errors(self.repository), _quiet_hub(), _repeating(report):
             for file in self.files:
-                paths.append(Path(hf_hub_download(self.repository.name, file.name, revision=self.commit)))  # noqa: PERF401
+                path = hf_hub_download(self.repository.name, file.name, revision=self.commit)
+                paths.append(Path(path))  # not a comprehension: report() counts them meanwhile
         return paths
 
     def verified(self, paths: Sequence[Path], progress: ProgressCallback) -> Manifest:
@@ -105,13 +106,7 @@ class Snapshot(NamedTuple):
         DownloadError
             Wrong size or checksum.
         """
-        done = 0
-
-        def report(size: int) -> None:
-            nonlocal done
-            done += size
-            progress(Progress("verifying", done, self.size))
-
+        report = summing(progress, "verifying", self.size)
         stored = []
         for file, path in zip(self.files, paths, strict=True):
             size, digest = path.stat().st_size, sha256_of(path, report)
