@@ -7,6 +7,7 @@
     │   ├── InvalidSchema            the JSON Schema itself is malformed
     │   ├── UnsupportedSchema        a keyword that cannot be held exactly
     │   ├── UnsatisfiableSchema      no text can match
+    │   ├── InvalidGrammar           a source or an option is not what the front end takes
     │   ├── InvalidRegex             malformed, or not a regular language
     │   ├── EmptyLanguage            no text can match a grammar that is no schema
     │   └── GrammarLimitExceeded     time, states or memory ran out
@@ -40,6 +41,7 @@ __all__ = [
     "GenerationError",
     "GrammarError",
     "GrammarLimitExceeded",
+    "InvalidGrammar",
     "InvalidModelFile",
     "InvalidRegex",
     "InvalidRequest",
@@ -114,6 +116,10 @@ class UnsupportedSchema(SchemaError):
 
     def __str__(self) -> str:
         return f"UnsupportedSchema at {self.pointer or '/'}: {self.keyword!r}: {self.why}"
+
+
+class InvalidGrammar(GrammarError, ValueError):
+    """A grammar's source or an option is not what its front end takes."""
 
 
 class InvalidRegex(GrammarError):

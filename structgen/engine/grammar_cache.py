@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import threading
 from collections import OrderedDict
 from typing import cast
 
 from structgen.engine.request import GrammarSpec
-from structgen.errors import InvalidRequest, PluginError
+from structgen.errors import InvalidGrammar, InvalidRequest, PluginError
 from structgen.grammars import TokenAutomaton, TokenVocabulary
 from structgen.plugins import registry
 
@@ -40,7 +41,7 @@ class GrammarCache:
         Raises
         ------
         GrammarError
-            It cannot be compiled.
+            It cannot be compiled; `InvalidGrammar` where its kind takes no such source or option.
         PluginError
             There is no such kind of grammar.
         InvalidRequest
@@ -62,6 +63,10 @@ class GrammarCache:
         compile_grammar = registry("structgen.grammars").load(spec.kind)
         if not callable(compile_grammar):
             raise PluginError(f"structgen.grammars: {spec.kind!r} is not a function that compiles a grammar")
+        try:
+            inspect.signature(compile_grammar).bind(spec.source, self._vocabulary, **spec.options)
+        except TypeError as error:
+            raise InvalidGrammar(f"grammar: {spec.kind!r} takes no such options: {error}") from error
         return cast(TokenAutomaton, compile_grammar(spec.source, self._vocabulary, **spec.options))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from structgen.errors import EmptyLanguage
+from structgen.errors import EmptyLanguage, InvalidGrammar
 from structgen.grammars.expr import Rule, alternation, literal
 from structgen.grammars.token_automaton import TokenAutomaton
 from structgen.grammars.vocabulary import TokenVocabulary
@@ -19,12 +19,21 @@ def compile_choice(texts: Sequence[str], vocabulary: TokenVocabulary) -> TokenAu
     ------
     EmptyLanguage
         There is no text to choose.
-    TypeError
-        ``texts`` is one string.
+    InvalidGrammar
+        ``texts`` is one string, holds something that is no string, or a text that has no UTF-8.
     """
     if isinstance(texts, str):
-        raise TypeError("a choice is between several strings, in a list")
+        raise InvalidGrammar("a choice is between several strings, in a list")
     if not texts:
         raise EmptyLanguage("there is no text to choose: the list is empty")
-    start = Rule("choice", lambda: alternation(*(literal(text.encode()) for text in texts)))
-    return TokenAutomaton(start, vocabulary)
+    choices = [literal(_encoded(text)) for text in texts]
+    return TokenAutomaton(Rule("choice", lambda: alternation(*choices)), vocabulary)
+
+
+def _encoded(text: object) -> bytes:
+    if not isinstance(text, str):
+        raise InvalidGrammar(f"a choice is a string, not {text!r}")
+    try:
+        return text.encode()
+    except UnicodeEncodeError as error:
+        raise InvalidGrammar(f"the choice {text!r} is no Unicode text: it has half a surrogate pair") from error

@@ -120,24 +120,21 @@ class Rule:
     name : str
         For people: what a state explains itself with.
     define : Callable[[], Expr]
-        Gives the body; called once.
+        Gives the body; always the same.
     pointer : str
         Where the rule comes from: a JSON pointer, or empty.
     """
 
     def __init__(self, name: str, define: Callable[[], Expr], pointer: str = "") -> None:
         self.name, self.pointer = name, pointer
-        self._define: Callable[[], Expr] | None = define
+        self._define = define
         self._body: Expr | None = None
 
     @property
     def body(self) -> Expr:
         """The expression of this rule."""
-        if self._body is None:
-            if self._define is None:
-                raise RecursionError(f"rule {self.name!r} needs its own body to be written")
-            define, self._define = self._define, None
-            self._body = define()
+        if self._body is None:  # two threads may both write it, and get the same
+            self._body = self._define()
         return self._body
 
     def __repr__(self) -> str:

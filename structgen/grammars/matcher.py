@@ -40,7 +40,7 @@ class Matcher:
     """One request's states and all their forks. A state is an integer; nothing that is done with it changes it.
 
     Made by `TokenAutomaton.matcher`. After `close`, or the end of a ``with`` block, its states are gone and using
-    them raises `MatcherClosed`. A state that is not the matcher's raises ``ValueError``.
+    them raises `MatcherClosed`. A number that is no state of the automaton raises ``ValueError``.
 
     Attributes
     ----------

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 
+from structgen.errors import GrammarLimitExceeded
 from structgen.grammars.automaton import StackAutomaton
 from structgen.grammars.automaton.tables import FAR
 from structgen.grammars.expr import Rule
@@ -34,13 +35,18 @@ class TokenAutomaton:
     ------
     EmptyLanguage
         No text matches.
+    GrammarLimitExceeded
+        The grammar is nested too deeply.
     GrammarError
         A rule is left-recursive.
     """
 
     def __init__(self, start: Rule, vocabulary: TokenVocabulary, max_bytes: int = _DEFAULT_MAX_BYTES) -> None:
         self.vocabulary = vocabulary
-        self._stacks = StackAutomaton(start, vocabulary.lengths, vocabulary.trie, max_bytes)
+        try:
+            self._stacks = StackAutomaton(start, vocabulary.lengths, vocabulary.trie, max_bytes)
+        except RecursionError as error:
+            raise GrammarLimitExceeded(f"{start.name} is nested too deeply; flatten it") from error
         self._identity = next(_identities)
         self._min_tokens: int | None = None
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import threading
+
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 from reference_acceptor import after_byte, after_special, may_end, start_of
 
-from structgen.errors import EmptyLanguage, GrammarError, GrammarLimitExceeded, MatcherClosed
-from structgen.grammars import DEAD, FINISHED, TokenAutomaton, TokenVocabulary, compile_choice
+from structgen.errors import EmptyLanguage, GrammarError, GrammarLimitExceeded, InvalidGrammar, MatcherClosed
+from structgen.grammars import DEAD, FINISHED, NO_TOKENS, TokenAutomaton, TokenVocabulary, compile_choice
 from structgen.grammars.expr import (
     EPSILON,
     NEVER,
@@ -68,6 +70,14 @@ def grammars(draw: st.DrawFn) -> Rule:
     return rules[0]
 
 
+def automaton_of(start: Rule, vocabulary: TokenVocabulary) -> TokenAutomaton:
+    """The automaton, where there is one: a grammar that matches nothing is another test's."""
+    try:
+        return TokenAutomaton(start, vocabulary)
+    except EmptyLanguage:
+        reject()
+
+
 def reference_step(stacks, token_id):
     if token_id == SPECIAL:
         return after_special(stacks, token_id)
@@ -114,10 +124,7 @@ def reference_alive(start: Rule) -> bool:
 @settings(max_examples=60, deadline=None)
 @given(grammars(), st.randoms())
 def test_some_allowed_token_always_lowers_the_distance(vocabulary, start, random):
-    try:
-        automaton = TokenAutomaton(start, vocabulary)
-    except EmptyLanguage:
-        return
+    automaton = automaton_of(start, vocabulary)
     row = np.empty(1, np.int32)
     with automaton.matcher() as matcher:
         state, walked = matcher.start, 0
@@ -135,10 +142,7 @@ def test_some_allowed_token_always_lowers_the_distance(vocabulary, start, random
 @settings(max_examples=60, deadline=None)
 @given(grammars())
 def test_no_accepted_text_is_shorter_than_min_tokens(vocabulary, start):
-    try:
-        automaton = TokenAutomaton(start, vocabulary)
-    except EmptyLanguage:
-        return
+    automaton = automaton_of(start, vocabulary)
     frontier, tokens = {start_of(start)}, 0
     while not any(map(may_end, frontier)) and tokens < 4:
         frontier = {after for stacks in frontier for token in range(END) if (after := reference_step(stacks, token))}
@@ -153,10 +157,7 @@ def test_no_accepted_text_is_shorter_than_min_tokens(vocabulary, start):
 @given(grammars())
 @settings(max_examples=40, deadline=None)
 def test_forced_bytes_are_those_that_alone_may_come(vocabulary, start):
-    try:
-        automaton = TokenAutomaton(start, vocabulary)
-    except EmptyLanguage:
-        return
+    automaton = automaton_of(start, vocabulary)
     with automaton.matcher() as matcher:
         stacks = start_of(start)
         for byte in matcher.forced_bytes(matcher.start)[:20]:
@@ -196,6 +197,51 @@ def test_tables_beyond_their_limit_are_refused():
     automaton = TokenAutomaton(rule, vocabulary, max_bytes=200_000)
     with pytest.raises(GrammarLimitExceeded, match="max_bytes"):
         automaton.accepts("[" * 100_000)
+
+
+def test_a_state_reads_the_same_while_another_thread_grows_the_tables():
+    vocabulary = TokenVocabulary.from_bytes([b"[", b"]", b""], [2])
+    rule = Rule("nested", lambda: sequence(literal(b"["), repetition(call(rule), 0, 1), literal(b"]")))
+    automaton = TokenAutomaton(rule, vocabulary)
+    matcher = automaton.matcher()
+    grower = threading.Thread(target=lambda: automaton.accepts("[" * 20_000))
+    distances, reads = set(), 0
+    grower.start()
+    while grower.is_alive():
+        distances.add((matcher.distance(matcher.start), matcher.is_accepting(matcher.start)))
+        reads += 1
+    grower.join()
+    assert reads > 100
+    assert distances == {(2, False)}
+
+
+def test_threads_may_write_a_rule_at_once():
+    barrier, bodies = threading.Barrier(4), []
+    rule = Rule("shared", lambda: (barrier.wait(5), literal(b"a"))[1])
+    threads = [threading.Thread(target=lambda: bodies.append(rule.body)) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert bodies == [literal(b"a")] * 4
+
+
+def test_batched_masks_and_slots_hold_what_fill_mask_writes(vocabulary):
+    row, rows = np.empty(1, np.int32), np.empty((3, 1), np.int32)
+    with compile_choice(["abc", "cc", "cab"], vocabulary).matcher() as matcher:
+        states = [matcher.start, matcher.advance(matcher.start, 2), FINISHED]
+        matcher.fill_masks(states, rows)
+        for state, batched in zip(states, rows, strict=True):
+            matcher.fill_mask(state, row)
+            assert (batched == row).all()
+            assert (vocabulary.masks.rows[matcher.mask_row(state)] == row).all()
+        assert matcher.mask_row(DEAD) == NO_TOKENS
+
+
+@pytest.mark.parametrize("texts", ["abc", ["a", 1], ["\ud800"]])
+def test_a_choice_is_between_texts(vocabulary, texts):
+    with pytest.raises(InvalidGrammar):
+        compile_choice(texts, vocabulary)
 
 
 def test_states_go_with_their_matcher(vocabulary):

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from structgen.grammars.regex.charset import ALL, NONE, CharSet
+from structgen.grammars.charset import ALL, NONE, CharSet
 from structgen.grammars.regex.python_re import ignoring_case, shorthand
 
 EVERY = [chr(code_point) for code_point in range(sys.maxunicode + 1)]

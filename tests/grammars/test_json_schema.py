@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from structgen.errors import GrammarLimitExceeded, InvalidSchema, UnsatisfiableSchema, UnsupportedSchema
+from structgen.errors import GrammarLimitExceeded, InvalidGrammar, InvalidSchema, UnsatisfiableSchema, UnsupportedSchema
 from structgen.grammars import DEAD, TokenVocabulary, compile_json_schema
 
 BYTES = [bytes([byte]) for byte in range(256)]
@@ -192,6 +192,9 @@ STRICT = [
     ({"enum": [1.0]}, "1", True),
     ({"enum": [True]}, "1", False),
     ({"enum": ["\ud800", "a"]}, '"a"', True),
+    ({"enum": [float("inf"), float("nan"), 1]}, "inf", False),
+    ({"enum": [float("inf"), float("nan"), 1]}, "nan", False),
+    ({"enum": [float("inf"), float("nan"), 1]}, "1", True),
     ({"const": {"b": 1, "a": [{}, ""]}}, '{"b": 1, "a": [{}, ""]}', True),
 ]
 
@@ -343,11 +346,11 @@ def test_an_annotation_changes_nothing(vocabulary):
 
 def test_options_have_named_values_only(vocabulary):
     for option in ({"numbers": "some"}, {"formats": "no"}, {"property_order": "any"}):
-        with pytest.raises(ValueError, match=next(iter(option))):
+        with pytest.raises(InvalidGrammar, match=next(iter(option))):
             compile_json_schema({"type": "null"}, vocabulary, **option)
 
 
-def test_any_spelling_of_a_number(vocabulary):
+def test_any_spelling_of_a_number_is_held_on_request(vocabulary):
     automaton = compile_json_schema({"type": "number"}, vocabulary, numbers="any")
     assert all(automaton.accepts(text) for text in ("1.50", "-0", "1E5", "0.0e-3", "1" * 50))
     assert not any(automaton.accepts(text) for text in ("01", "1.", ".5", "+1", "1e"))
@@ -361,6 +364,15 @@ def test_too_many_combinations_are_a_limit_and_no_hang(vocabulary):
     schema["$defs"]["5"] = {"type": "object"}
     with pytest.raises(GrammarLimitExceeded, match="combinations"):
         compile_json_schema(schema, vocabulary)
+
+
+def test_nesting_that_is_too_deep_is_a_limit(vocabulary):
+    ways, value = {"type": "null"}, []
+    for _ in range(1000):
+        ways, value = {"anyOf": [ways]}, [value]
+    for schema in (ways, {"const": value}):
+        with pytest.raises(GrammarLimitExceeded, match="nested too deeply"):
+            compile_json_schema(schema, vocabulary)
 
 
 def test_the_callers_schema_is_left_as_it_was(vocabulary):

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from structgen.grammars.charset import ALL, NEWLINE, NONE, CharSet
 from structgen.grammars.expr import NEVER, Alternation, ByteSet, Literal, Repetition, Sequence
-from structgen.grammars.regex.charset import ALL, NEWLINE, NONE, CharSet
 from structgen.grammars.regex.python_re import shorthand
-from structgen.grammars.regex.utf8 import utf8
+from structgen.grammars.utf8 import utf8
 
 SURROGATES = CharSet(((0xD800, 0xDFFF),))
 BORDERS = [0, 0x7F, 0x80, 0x7FF, 0x800, 0xFFF, 0x1000, 0xD7FF, 0xD800, 0xDFFF, 0xE000, 0xFFFF, 0x10000, 0x10FFFF]

@@ -30,7 +30,6 @@ from structgen.grammars.automaton.tables import (
     N_NODES,
     N_RULES,
     N_SETS,
-    N_STATES,
     NODES,
     NOTHING,
     Q_DISTANCE,
@@ -97,11 +96,6 @@ class StackAutomaton:
     def states(self) -> int:
         """States (closed sets and what lies below them) built so far."""
         return self._tables.count(N_SETS)
-
-    @property
-    def rule_states(self) -> int:
-        """States of rule automata built so far."""
-        return self._tables.count(N_STATES)
 
     def advance(self, state: int, token_id: int) -> int:
         """The state after a token, by its bytes or, where it has none, as a special token; 0 where it cannot come."""
@@ -173,7 +167,7 @@ class StackAutomaton:
     def _grow(self, table: int) -> None:
         if self.nbytes > self._max_bytes:
             raise GrammarLimitExceeded(
-                f"the automaton needs more than max_bytes={self._max_bytes:,}; simplify the grammar or raise the limit"
+                f"the automaton needs more than max_bytes={self._max_bytes:,}; simplify the grammar"
             )
         self._tables.grow(table)
         if table == STATES:

@@ -56,6 +56,8 @@ from structgen.grammars.automaton.tables import (
     TRANSITIONS,
     U_NODE,
     U_STATE,
+    V_EPOCH,
+    V_NODE,
     RuleWanted,
     cell,
     get_count,
@@ -66,8 +68,6 @@ from structgen.grammars.automaton.tables import (
 )
 
 __all__ = ["after_call", "next_state", "rehash_states", "start_state", "state_after_token"]
-
-W_NODE, W_EPOCH = 0, 1  # columns of NODE_WORK: a list of nodes, and when each was last seen
 
 
 @inner
@@ -92,11 +92,11 @@ def _reach(m: Int32Array, node: int, found: int) -> int:
     while waiting:
         waiting -= 1
         node = pending[waiting]
-        if cell(m, NODE_WORK, node, W_EPOCH) == epoch:
+        if cell(m, NODE_WORK, node, V_EPOCH) == epoch:
             continue
-        put(m, NODE_WORK, node, W_EPOCH, epoch)
+        put(m, NODE_WORK, node, V_EPOCH, epoch)
         if cell(m, NODES, node, K_KIND) != SPLIT:
-            put(m, NODE_WORK, found, W_NODE, node)
+            put(m, NODE_WORK, found, V_NODE, node)
             found += 1
             continue
         if waiting + 2 > len(pending):
@@ -128,11 +128,11 @@ def _sort_list(m: Int32Array, found: int) -> None:
     gap = found // 2
     while gap:
         for place in range(gap, found):
-            node, hole = cell(m, NODE_WORK, place, W_NODE), place
-            while hole >= gap and cell(m, NODE_WORK, hole - gap, W_NODE) > node:
-                put(m, NODE_WORK, hole, W_NODE, cell(m, NODE_WORK, hole - gap, W_NODE))
+            node, hole = cell(m, NODE_WORK, place, V_NODE), place
+            while hole >= gap and cell(m, NODE_WORK, hole - gap, V_NODE) > node:
+                put(m, NODE_WORK, hole, V_NODE, cell(m, NODE_WORK, hole - gap, V_NODE))
                 hole -= gap
-            put(m, NODE_WORK, hole, W_NODE, node)
+            put(m, NODE_WORK, hole, V_NODE, node)
         gap //= 2
 
 
@@ -152,7 +152,7 @@ def _is_list(m: Int32Array, state: int, found: int) -> bool:
     first = cell(m, STATES, state, S_NODES)
     same = True
     for place in range(found):
-        same &= cell(m, STATE_NODES, first + place, 0) == cell(m, NODE_WORK, place, W_NODE)
+        same &= cell(m, STATE_NODES, first + place, 0) == cell(m, NODE_WORK, place, V_NODE)
     return same
 
 
@@ -174,7 +174,7 @@ def _append_state(m: Int32Array, found: int) -> int:
     need(m, CALLS, call + found)
     flags, distance, end = 0, FAR, call
     for place in range(found):
-        node = cell(m, NODE_WORK, place, W_NODE)
+        node = cell(m, NODE_WORK, place, V_NODE)
         put(m, STATE_NODES, first + place, 0, node)
         distance = min(distance, cell(m, NODES, node, K_DISTANCE))
         kind = cell(m, NODES, node, K_KIND)
@@ -191,7 +191,7 @@ def _append_state(m: Int32Array, found: int) -> int:
     put(m, STATES, state, S_COUNT, found)
     put(m, STATES, state, S_FLAGS, flags)
     put(m, STATES, state, S_DISTANCE, distance)
-    put(m, STATES, state, S_RULE, cell(m, NODES, cell(m, NODE_WORK, 0, W_NODE), K_RULE))
+    put(m, STATES, state, S_RULE, cell(m, NODES, cell(m, NODE_WORK, 0, V_NODE), K_RULE))
     put(m, STATES, state, S_CALLS, call)
     put(m, STATES, state, S_CALL_COUNT, end - call)
     set_count(m, N_STATES, state + 1)

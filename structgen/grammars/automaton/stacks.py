@@ -34,6 +34,9 @@ from structgen.grammars.automaton.tables import (
     I_STATE,
     ITEMS,
     L_RULE,
+    M_ONE,
+    M_OTHER,
+    M_SET,
     MEMO,
     N_ITEMS,
     N_MEMO,
@@ -51,6 +54,11 @@ from structgen.grammars.automaton.tables import (
     SETS,
     STATE_WORK,
     STATES,
+    W_BELOW,
+    W_DONE,
+    W_EPOCH,
+    W_PLACE,
+    W_STATE,
     cell,
     get_count,
     need,
@@ -60,12 +68,6 @@ from structgen.grammars.automaton.tables import (
 )
 
 __all__ = ["after_token", "pack", "rehash_sets", "start_set", "step", "unpack"]
-
-# Columns of STATE_WORK: when a state was last seen and where in the worklist; the worklist's items and what is done.
-W_EPOCH, W_PLACE, W_STATE, W_BELOW, W_DONE = range(5)
-
-# MEMO: closed sets by (state, set below) that were entered, and by (SEVERAL - byte, set) that were stepped.
-M_ONE, M_OTHER, M_SET = range(3)
 
 # While a text is walked, a closed set with one steppable item travels as that (state, set below), which costs no
 # interning; any other as (SEVERAL, set), and nothing as (0, 0).

@@ -82,6 +82,15 @@ L_RULE, L_BACK = range(2)
 Q_FIRST, Q_COUNT, Q_DISTANCE = range(3)
 I_STATE, I_BELOW = range(2)
 
+# NODE_WORK: a list of nodes, and when each was last seen.
+V_NODE, V_EPOCH = range(2)
+
+# STATE_WORK: when a state was last seen and where in the worklist; the worklist's items and what is done.
+W_EPOCH, W_PLACE, W_STATE, W_BELOW, W_DONE = range(5)
+
+# MEMO: closed sets by (state, set below) that were entered, and by (SEVERAL - byte, set) that were stepped.
+M_ONE, M_OTHER, M_SET = range(3)
+
 # COUNTS: rows in use, and the few scalars.
 N_NODES, N_BYTESETS, N_RULES, N_STATES, N_STATE_NODES, N_CALLS, N_SETS, N_ITEMS, N_MEMO = range(9)
 C_NODE_EPOCH, C_STATE_EPOCH, C_BACK, C_WANTED_TABLE, C_WANTED_RULE = range(9, 14)
@@ -102,7 +111,8 @@ class Tables:
     Attributes
     ----------
     memory : int32 array
-        What compiled functions take. Growing replaces it.
+        What compiled functions take. Growing replaces it by one that holds all that the old one held, so rows that a
+        thread knows of may be read at any time.
     """
 
     def __init__(self) -> None:
@@ -116,8 +126,7 @@ class Tables:
 
     def __getitem__(self, table: int) -> Int32Array:
         """The rows of ``table``, int32[rows, columns], a view."""
-        offset, columns, rows = (int(value) for value in self.memory[3 * table : 3 * table + 3])
-        return np.reshape(self.memory[offset : offset + rows * columns], (rows, columns))
+        return _rows(self.memory, table)
 
     def count(self, place: int) -> int:
         """One of the counts."""
@@ -130,12 +139,14 @@ class Tables:
     def grow(self, table: int) -> None:
         """Double ``table`` and what grows with it; the hash tables among them are empty then."""
         growing = next((group for group in _GROW_TOGETHER if table in group), {table})
-        old = {one: self[one] for one, its in _TABLES.items() if its.kept or one not in growing}
         for one in growing:
             self._rows[one] *= 2
-        self.memory = self._lay_out()
-        for one, rows in old.items():
-            self[one][: len(rows)] = rows
+        memory = self._lay_out()
+        for one, its in _TABLES.items():
+            if its.kept or one not in growing:
+                rows = self[one]
+                _rows(memory, one)[: len(rows)] = rows
+        self.memory = memory  # last: other threads read without the lock
 
     def _lay_out(self) -> Int32Array:
         header, offset = [0] * (3 * len(_TABLES)), 3 * len(_TABLES)
@@ -145,6 +156,11 @@ class Tables:
         memory = np.zeros(offset, np.int32)
         memory[: len(header)] = header
         return memory
+
+
+def _rows(memory: Int32Array, table: int) -> Int32Array:
+    offset, columns, rows = (int(value) for value in memory[3 * table : 3 * table + 3])
+    return np.reshape(memory[offset : offset + rows * columns], (rows, columns))
 
 
 @inner

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from structgen.errors import EmptyLanguage, UnsatisfiableSchema, UnsupportedSchema
+from structgen.errors import EmptyLanguage, InvalidGrammar, UnsatisfiableSchema, UnsupportedSchema
 from structgen.grammars.expr import Expr, Rule, alternation, call
 from structgen.grammars.json_schema import text
 from structgen.grammars.json_schema.location import open_document
@@ -61,8 +61,8 @@ def compile_json_schema(
     UnsatisfiableSchema
         No text can match.
     GrammarLimitExceeded
-        The schema has too many combinations of alternatives.
-    ValueError
+        The schema has too many combinations of alternatives, or is nested too deeply.
+    InvalidGrammar
         An option has none of its values.
     """
     _check_option("numbers", numbers, ("canonical", "any"))
@@ -79,7 +79,7 @@ def compile_json_schema(
 
 def _check_option(name: str, value: str, known: tuple[str, ...]) -> None:
     if value not in known:
-        raise ValueError(f"{name} is {' or '.join(map(repr, known))}, not {value!r}")
+        raise InvalidGrammar(f"{name} is {' or '.join(map(repr, known))}, not {value!r}")
 
 
 class _Writer:

@@ -8,9 +8,11 @@ are valid UTF-8 with JSON's escapes, surrogates only in pairs.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from structgen.grammars.charset import CharSet
 from structgen.grammars.expr import (
     EPSILON,
     NEVER,
@@ -26,6 +28,7 @@ from structgen.grammars.expr import (
     sequence,
 )
 from structgen.grammars.json_schema.keywords import is_object
+from structgen.grammars.utf8 import utf8
 
 __all__ = ["ANY_NUMBER", "BOOLEAN", "INTEGER", "NULL", "NUMBER", "STRING", "array", "member", "object_of", "value"]
 
@@ -36,24 +39,6 @@ MAX_INDENT = 64
 _DIGIT = byte_set(range(0x30, 0x3A))
 _DIGIT_1_9 = byte_set(range(0x31, 0x3A))
 _HEX = byte_set(b"0123456789abcdefABCDEF")
-
-
-def _range(low: int, high: int) -> Expr:
-    return byte_set(range(low, high + 1))
-
-
-def _utf8() -> Expr:
-    """One character of two to four bytes, well-formed (Unicode 15, table 3-7)."""
-    tail = _range(0x80, 0xBF)
-    return alternation(
-        sequence(_range(0xC2, 0xDF), tail),
-        sequence(literal(b"\xe0"), _range(0xA0, 0xBF), tail),
-        sequence(alternation(_range(0xE1, 0xEC), _range(0xEE, 0xEF)), tail, tail),
-        sequence(literal(b"\xed"), _range(0x80, 0x9F), tail),
-        sequence(literal(b"\xf0"), _range(0x90, 0xBF), tail, tail),
-        sequence(_range(0xF1, 0xF3), tail, tail, tail),
-        sequence(literal(b"\xf4"), _range(0x80, 0x8F), tail, tail),
-    )
 
 
 def _escape() -> Expr:
@@ -75,8 +60,8 @@ def _escape() -> Expr:
 
 
 def _string() -> Expr:
-    plain = byte_set(set(range(0x20, 0x80)) - set(b'"\\'))
-    return sequence(literal(b'"'), repetition(alternation(plain, _utf8(), _escape()), 0, None), literal(b'"'))
+    plain = CharSet(((0x20, 0x10FFFF),)) - CharSet.of((ord(mark), ord(mark)) for mark in '"\\')
+    return sequence(literal(b'"'), repetition(alternation(utf8(plain), _escape()), 0, None), literal(b'"'))
 
 
 def _integer() -> Expr:
@@ -179,6 +164,8 @@ def _string_literal(text: str) -> Expr:
 def _number_literal(number: float) -> Expr:
     if isinstance(number, int):
         return literal(str(number).encode())
+    if not math.isfinite(number):  # Python reads them from a schema file; JSON has no such number
+        return NEVER
     spellings = [literal(repr(number).encode())]
     if number.is_integer() and str(number) != "-0.0":
         spellings.append(literal(str(int(number)).encode()))

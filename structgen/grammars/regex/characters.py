@@ -6,7 +6,7 @@ import re
 import unicodedata
 
 from structgen.errors import InvalidRegex
-from structgen.grammars.regex.charset import CharSet
+from structgen.grammars.charset import CharSet
 from structgen.grammars.regex.python_re import Flags, ignoring_case, shorthand
 from structgen.grammars.regex.scanner import Scanner
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from structgen.errors import GrammarLimitExceeded
+from typing import cast
+
+from structgen.errors import InvalidGrammar
 from structgen.grammars.expr import Rule
 from structgen.grammars.regex.lower import lower
 from structgen.grammars.regex.parser import parse
@@ -29,6 +31,8 @@ def compile_regex(pattern: str, vocabulary: TokenVocabulary) -> TokenAutomaton:
 
     Raises
     ------
+    InvalidGrammar
+        The pattern is no string.
     InvalidRegex
         The pattern is malformed, with Python's own message, or uses what cannot be held; the message names the
         construct and its position.
@@ -38,10 +42,6 @@ def compile_regex(pattern: str, vocabulary: TokenVocabulary) -> TokenAutomaton:
         The pattern has more than 100,000 symbols (bytes, or characters of classes) with its repetitions written out,
         or is nested more deeply than Python's own recursion goes.
     """
-    try:
-        expr = lower(parse(pattern))
-        return TokenAutomaton(Rule("regex", lambda: expr), vocabulary)
-    except RecursionError as error:
-        raise GrammarLimitExceeded(
-            "the pattern is nested too deeply; write it with fewer groups inside groups"
-        ) from error
+    if not isinstance(cast("object", pattern), str):
+        raise InvalidGrammar(f"a pattern is a string, not {type(pattern).__name__}")
+    return TokenAutomaton(Rule("the pattern", lambda: lower(parse(pattern))), vocabulary)

@@ -11,6 +11,7 @@ from functools import lru_cache
 from itertools import groupby
 
 from structgen.errors import GrammarLimitExceeded, InvalidRegex
+from structgen.grammars.charset import CharSet
 from structgen.grammars.expr import (
     EPSILON,
     NEVER,
@@ -26,10 +27,9 @@ from structgen.grammars.expr import (
     repetition,
     sequence,
 )
-from structgen.grammars.regex.charset import CharSet
 from structgen.grammars.regex.places import Crossings, Places
 from structgen.grammars.regex.syntax import Alternatives, Anchor, Characters, Concatenation, Node, Place, Repeat
-from structgen.grammars.regex.utf8 import utf8
+from structgen.grammars.utf8 import utf8
 
 __all__ = ["MAX_SIZE", "lower"]
 

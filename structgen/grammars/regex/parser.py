@@ -11,8 +11,8 @@ import re
 from collections.abc import Callable
 
 from structgen.errors import InvalidRegex
+from structgen.grammars.charset import ALL, NEWLINE
 from structgen.grammars.regex.characters import read_class, read_escape, read_literal
-from structgen.grammars.regex.charset import ALL, NEWLINE
 from structgen.grammars.regex.python_re import Flags, check
 from structgen.grammars.regex.scanner import Scanner
 from structgen.grammars.regex.syntax import Alternatives, Anchor, Characters, Concatenation, Node, Place, Repeat

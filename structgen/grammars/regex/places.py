@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from functools import reduce
 
-from structgen.grammars.regex.charset import NEWLINE
+from structgen.grammars.charset import NEWLINE
 from structgen.grammars.regex.syntax import Alternatives, Anchor, Characters, Node, Place, Repeat
 
 __all__ = ["Crossings", "Places"]

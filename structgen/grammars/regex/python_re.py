@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from structgen.errors import GrammarLimitExceeded, InvalidRegex
-from structgen.grammars.regex.charset import CharSet
+from structgen.grammars.charset import CharSet
 
 __all__ = ["Flags", "check", "ignoring_case", "shorthand"]
 

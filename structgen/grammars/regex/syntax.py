@@ -12,7 +12,7 @@ from functools import cached_property
 
 from typing_extensions import override
 
-from structgen.grammars.regex.charset import NONE, CharSet
+from structgen.grammars.charset import NONE, CharSet
 
 __all__ = ["EMPTY", "NEVER", "Alternatives", "Anchor", "Characters", "Concatenation", "Node", "Place", "Repeat"]
 

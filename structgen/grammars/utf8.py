@@ -1,12 +1,12 @@
-"""Characters as the bytes of UTF-8 (Unicode 15, table 3-6): one expression for a whole set of code points."""
+"""Characters as the bytes of UTF-8 (Unicode 15, tables 3-6 and 3-7): one expression for a whole set of code points."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from functools import lru_cache
 
+from structgen.grammars.charset import CharSet
 from structgen.grammars.expr import EPSILON, Expr, alternation, byte_set, sequence
-from structgen.grammars.regex.charset import CharSet
 
 __all__ = ["utf8"]
 
