@@ -13,10 +13,19 @@ from typing import Protocol, cast, runtime_checkable
 
 from structgen.engine.request import GrammarSpec
 from structgen.errors import InvalidRequest, PluginError, ToolError
-from structgen.llm.json_schema import check_instance, close_objects
+from structgen.llm.declarations import read_declaration
 from structgen.plugins import registry
 
-__all__ = ["CallDelta", "CallFormat", "CallReader", "DeclaredTool", "Tool", "ToolCall", "as_tools", "load_call_format"]
+__all__ = [
+    "CallDelta",
+    "CallFormat",
+    "CallReader",
+    "Tool",
+    "ToolCall",
+    "as_tools",
+    "declaration_of",
+    "load_call_format",
+]
 
 
 @runtime_checkable
@@ -25,7 +34,7 @@ class Tool(Protocol):
 
     @property
     def name(self) -> str:
-        """What the model calls it; matches ``[A-Za-z0-9_-]{1,64}``."""
+        """What the model calls it; matches :data:`~structgen.llm.declarations.TOOL_NAME`."""
         ...
 
     @property
@@ -179,38 +188,6 @@ def load_call_format(name: str) -> CallFormat:
     return cast(CallFormat, made())
 
 
-@dataclass(frozen=True)
-class DeclaredTool:
-    """A tool known by its declaration alone (an OpenAI tool dictionary): it can be called but not run here."""
-
-    name: str
-    description: str
-    parameters: dict[str, object]
-
-    def validate(self, arguments: Mapping[str, object]) -> object:
-        """Return the arguments if they fit ``parameters``.
-
-        Raises
-        ------
-        ToolError
-            They do not.
-        """
-        wrong = check_instance(dict(arguments), self.parameters)
-        if wrong is not None:
-            raise ToolError(f"{self.name}: {wrong}")
-        return dict(arguments)
-
-    def run(self, arguments: Mapping[str, object]) -> object:
-        """Refuse: there is no function behind a declaration.
-
-        Raises
-        ------
-        ToolError
-            Always.
-        """
-        raise ToolError(f"{self.name!r} was declared as a dictionary; there is no function to run")
-
-
 def as_tools(tools: Sequence[object]) -> list[Tool]:
     """Tools from tool objects and OpenAI tool dictionaries.
 
@@ -229,37 +206,17 @@ def as_tools(tools: Sequence[object]) -> list[Tool]:
     return found
 
 
+def declaration_of(tool: Tool) -> dict[str, object]:
+    """Return the tool as an OpenAI tool dictionary, which is what chat templates and models are shown."""
+    function = {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
+    return {"type": "function", "function": function}
+
+
 def _as_tool(tool: object, where: str) -> Tool:
     if isinstance(tool, Mapping):
-        return _declared(cast("Mapping[str, object]", tool), where)
+        return read_declaration(cast("Mapping[str, object]", tool), where)
     if isinstance(tool, Tool):
         return tool
     raise InvalidRequest(
         f"{where}: expected a function under @structgen.tool or an OpenAI tool dictionary, not {type(tool).__name__}"
     )
-
-
-def _declared(tool: Mapping[str, object], where: str) -> DeclaredTool:
-    function = tool.get("function")
-    if tool.get("type") != "function" or not isinstance(function, Mapping):
-        raise InvalidRequest(f'{where}: expected {{"type": "function", "function": {{"name": ...}}}}')
-    name = function.get("name")
-    if not isinstance(name, str) or not name:
-        raise InvalidRequest(f"{where}.function.name: expected a non-empty string, not {name!r}")
-    description = function.get("description") or ""
-    if not isinstance(description, str):
-        raise InvalidRequest(f"{where}.function.description: expected a string, not {description!r}")
-    return DeclaredTool(name, description, _parameters(function.get("parameters"), f"{where}.function.parameters"))
-
-
-def _parameters(parameters: object, where: str) -> dict[str, object]:
-    """Read ``parameters``, absent in OpenAI's form when there are none; unknown arguments are of no use: closed."""
-    if parameters is None:
-        parameters = {}
-    if not isinstance(parameters, Mapping):
-        raise InvalidRequest(f"{where}: expected a JSON Schema object, not {parameters!r}")
-    if parameters.get("type", "object") != "object":
-        raise InvalidRequest(f"{where}.type: arguments are an object, not {parameters['type']!r}")
-    if not isinstance(parameters.get("properties", {}), Mapping):
-        raise InvalidRequest(f"{where}.properties: expected an object, not {parameters['properties']!r}")
-    return close_objects({"type": "object", "properties": {}, **parameters})

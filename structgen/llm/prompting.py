@@ -6,7 +6,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
 
 from structgen.errors import InvalidRequest
-from structgen.llm.calls import CallFormat, Tool, ToolCall
+from structgen.llm.calls import CallFormat, Tool, ToolCall, declaration_of
+from structgen.llm.declarations import DeclaredTool
 from structgen.llm.forms import AnswerForm
 from structgen.llm.messages import Message
 
@@ -125,7 +126,7 @@ class PromptWriter:
         messages = _with_system_part(messages, instructions)
         if not self._knows_system:
             messages = _without_system(messages)
-        tools = [_declaration(tool) for tool in question.tools] if self.knows_tools else None
+        tools = [declaration_of(tool) for tool in question.tools] if self.knows_tools else None
         return self._template.render(messages, tools=tools)
 
     def _without_tools(self, message: Message) -> Message:
@@ -145,8 +146,8 @@ class PromptWriter:
         messages = [{"role": "user", "content": "hello"}]
         if system:
             messages.insert(0, {"role": "system", "content": system})
-        function = {"name": tool, "description": "", "parameters": {"type": "object", "properties": {}}}
-        tools = [{"type": "function", "function": function}] if tool else None
+        declared = DeclaredTool(tool, "", {"type": "object", "properties": {}})
+        tools = [declaration_of(declared)] if tool else None
         try:
             return (system or tool) in self._template.render(messages, tools=tools)
         except InvalidRequest:  # some templates refuse a system message; that is the answer
@@ -172,11 +173,6 @@ def _without_system(messages: list[Message]) -> list[Message]:
             joined = {**message, "content": f"{system}\n\n{message['content']}"}
             return [*rest[:place], joined, *rest[place + 1 :]]
     return [{"role": "user", "content": system}, *rest]
-
-
-def _declaration(tool: Tool) -> dict[str, object]:
-    function = {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
-    return {"type": "function", "function": function}
 
 
 def _tool_call(call: dict[str, Any]) -> ToolCall:

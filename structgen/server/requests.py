@@ -15,6 +15,8 @@ from typing import Annotated, Any, Literal, TypeAlias, cast
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, model_validator
 from typing_extensions import Self
 
+from structgen.llm.declarations import TOOL_NAME
+
 __all__ = [
     "HARMLESS_FIELDS",
     "AllowedToolsChoice",
@@ -82,7 +84,7 @@ class Message(_Part):
 class FunctionDefinition(_Part):
     """A function that the model may call. Its arguments are always held to its schema, ``strict`` or not."""
 
-    name: str = Field(pattern=r"^[A-Za-z0-9_-]{1,64}$")
+    name: str = Field(pattern=f"^{TOOL_NAME}$")
     description: str | None = None
     parameters: JsonObject | None = None
     strict: bool | None = None

@@ -10,6 +10,7 @@ from types import FunctionType, MethodType
 from typing import Any, Generic, ParamSpec, TypeVar, cast, overload
 
 from structgen.errors import ToolError
+from structgen.llm.declarations import TOOL_NAME
 from structgen.tools.annotations import AnnotationResolver
 from structgen.tools.arguments import decode_arguments
 from structgen.tools.documentation import Documentation, read_docstring
@@ -20,7 +21,6 @@ __all__ = ["Tool", "tool"]
 P = ParamSpec("P")
 R = TypeVar("R")
 
-_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _RECEIVERS = ("self", "cls")
 
 
@@ -33,7 +33,7 @@ class Tool(Generic[P, R]):
         A function, coroutine function or method (a bound one, unless it is wrapped inside its class's body; then the
         tool binds as the method would: use ``instance.method``). Its annotated signature gives the schema.
     name : str, optional
-        What the model calls it, ``[A-Za-z0-9_-]{1,64}``; the function's own name if left out.
+        What the model calls it, :data:`~structgen.llm.declarations.TOOL_NAME`; the function's own name if left out.
     description : str, optional
         What it does, for the model; the docstring without its sections if left out.
     scope : Mapping[str, object], optional
@@ -56,8 +56,8 @@ class Tool(Generic[P, R]):
         self._function: Any = cast("Tool[P, R]", function).__wrapped__ if isinstance(function, Tool) else function
         plain = _plain_function(self._function)
         self.name = name if name is not None else plain.__name__
-        if not _NAME.fullmatch(self.name):
-            raise ToolError(f"{self.name!r} cannot be a tool's name: use [A-Za-z0-9_-], at most 64; @tool(name=...)")
+        if not re.fullmatch(TOOL_NAME, self.name):
+            raise ToolError(f"{self.name!r} cannot be a tool's name, {TOOL_NAME}; give it one: @tool(name=...)")
         try:
             documentation = self._read(plain, scope or {})
         except ToolError as error:

@@ -6,7 +6,7 @@ import pytest
 
 import structgen
 from structgen.errors import InvalidRequest, PluginError, ToolError
-from structgen.llm.calls import Tool, ToolCall, as_tools, load_call_format
+from structgen.llm.calls import Tool, ToolCall, as_tools, declaration_of, load_call_format
 
 
 @structgen.tool
@@ -59,6 +59,17 @@ def test_a_declared_tool_cannot_be_run():
 def test_what_is_no_tool_is_refused_with_its_place(tools, place):
     with pytest.raises(InvalidRequest, match=place):
         as_tools(tools)
+
+
+@pytest.mark.parametrize("name", ["get weather/now", "", "né", "a\n", "a" * 65])
+def test_a_declared_name_is_one_that_every_tool_may_have(name):
+    with pytest.raises(InvalidRequest, match=r"tools\[0\]\.function\.name"):
+        as_tools([declared(name=name)])
+
+
+def test_a_declaration_read_and_written_again_is_the_same():
+    declaration = declared(name="now", description="The time.", parameters=add.parameters)
+    assert [declaration_of(tool) for tool in as_tools([declaration])] == [declaration]
 
 
 def test_a_declaration_is_left_alone():

@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 
 import structgen
 from structgen.errors import ToolError
-from structgen.llm.calls import CallDelta, DeclaredTool, ToolCall, load_call_format
+from structgen.llm.calls import CallDelta, ToolCall, load_call_format
+from structgen.llm.declarations import DeclaredTool
 from structgen.tools.call_formats.call_reader import JsonCallReader
 from structgen.tools.call_formats.hermes import HermesFormat
 

@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from structgen.engine.request import GrammarSpec
 from structgen.errors import ToolError
-from structgen.llm.calls import Tool, ToolCall
+from structgen.llm.calls import Tool, ToolCall, declaration_of
 from structgen.tools.arguments import JSON, decode_arguments
 from structgen.tools.call_formats.call_reader import JsonCallReader
 from structgen.tools.call_formats.call_schema import call_schema
@@ -49,7 +49,7 @@ class HermesFormat:
 
     def system_part(self, tools: Sequence[Tool]) -> str:
         """The tools, one a line, and how to call them."""
-        return _SYSTEM_PART.format(signatures="\n".join(_to_json(_signature(tool)) for tool in tools))
+        return _SYSTEM_PART.format(signatures="\n".join(_to_json(declaration_of(tool)) for tool in tools))
 
     def grammar(self, tools: Sequence[Tool]) -> GrammarSpec:
         """Exactly one call of one of the tools, without the tags."""
@@ -120,11 +120,6 @@ def _as_call(value: object) -> ToolCall:
     if not isinstance(call.get("name"), str):
         raise ToolError(f"a call must have a name: {call!r}")
     return ToolCall(call["name"], decode_arguments(call.get("arguments")))
-
-
-def _signature(tool: Tool) -> dict[str, object]:
-    function = {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
-    return {"type": "function", "function": function}
 
 
 def _to_json(value: object) -> str:
