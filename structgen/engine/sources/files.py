@@ -13,6 +13,7 @@ from typing import IO, NamedTuple
 from structgen.errors import DownloadError
 
 __all__ = [
+    "FULL_DISK",
     "Hashed",
     "disk_error",
     "folder_size",
@@ -27,6 +28,9 @@ __all__ = [
 
 _CHUNK = 1 << 20
 """Bytes read at once while hashing and copying."""
+
+FULL_DISK = "the disk of {folder} is full; free some space, or set STRUCTGEN_CACHE to a folder on another disk"
+"""What to say of a disk that filled up; a template of the ``folder``."""
 
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 _UNWRITABLE = {errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOENT, errno.ENOTDIR}
@@ -124,10 +128,7 @@ def is_disk_error(error: OSError) -> bool:
 def disk_error(error: OSError, folder: Path, what: str) -> DownloadError:
     """Say in one line what a failed write below ``folder`` means."""
     if error.errno in _FULL:
-        return DownloadError(
-            f"{what}: the disk of {folder} is full ({error.strerror}); free some space, or set STRUCTGEN_CACHE "
-            "to a folder on another disk"
-        )
+        return DownloadError(f"{what}: {FULL_DISK.format(folder=folder)} ({error.strerror})")
     if error.errno in _UNWRITABLE:
         return DownloadError(
             f"{what}: cannot write {error.filename or folder} ({error.strerror}); set STRUCTGEN_CACHE "

@@ -10,7 +10,7 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from structgen.engine.sources.files import largest_file
+from structgen.engine.sources.files import FULL_DISK, largest_file
 from structgen.errors import DownloadError
 
 __all__ = ["download_wheel"]
@@ -18,9 +18,7 @@ __all__ = ["download_wheel"]
 POLL_SECONDS = 0.1
 
 _CAUSES = {
-    r"No space left on device|Disk quota exceeded|File too large": (
-        "the disk of {folder} is full; free some space, or set STRUCTGEN_CACHE to a folder on another disk"
-    ),
+    r"No space left on device|Disk quota exceeded|File too large": FULL_DISK,
     r"No module named pip": "this Python has no pip; run `{python} -m ensurepip`",
     r"connection broken|Connection reset|NameResolutionError|ProtocolError|ProxyError|SSLError|Timeout": (
         "no network: pip cannot reach its package index; check the connection, the proxy and `pip config list`"
