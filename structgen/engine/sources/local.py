@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from structgen.engine.model_files import GGUF_MAGIC
 from structgen.engine.sources.base import UNKNOWN_LICENCE, LocalModel, ModelSource, ProgressCallback
 from structgen.engine.sources.files import folder_size
 from structgen.engine.sources.repository import folder_licence
 from structgen.errors import InvalidModelFile, ModelNotFound
 
 __all__ = ["LocalSource"]
-
-GGUF_MAGIC = b"GGUF"
 
 
 class LocalSource(ModelSource):

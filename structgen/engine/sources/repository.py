@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import fnmatch
-import json
 import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from structgen.engine.model_files import SHARD_INDEX, read_shard_index
 from structgen.engine.sources.base import UNKNOWN_LICENCE
-from structgen.errors import ModelNotFound
+from structgen.errors import InvalidModelFile, ModelNotFound
 
 __all__ = ["Repository", "folder_licence", "is_whole_folder", "model_files"]
 
@@ -96,12 +96,12 @@ def is_whole_folder(folder: Path) -> bool:
     """
     if not (folder / "config.json").is_file() or not (folder / "tokenizer.json").is_file():
         return False
-    index = folder / "model.safetensors.index.json"
+    index = folder / SHARD_INDEX
     if not index.is_file():
         return any(folder.glob("*.safetensors"))
     try:
-        shards = set(json.loads(index.read_text(encoding="utf-8"))["weight_map"].values())
-    except (ValueError, KeyError):  # cut or damaged: fetching it again is what helps
+        shards = set(read_shard_index(index).values())
+    except InvalidModelFile:  # cut or damaged: fetching it again is what helps
         return False
     return all((folder / shard).is_file() for shard in shards)
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import torch
 from tokenizers import Tokenizer
 
+from structgen.engine.model_files import GGUF_MAGIC
 from structgen.engine.tokenization.chat_template import ChatTemplate
 from structgen.engine.tokenization.gguf_vocabulary import GgufVocabulary
 from structgen.engine.weights.checkpoint import Checkpoint
@@ -17,7 +18,7 @@ from structgen.engine.weights.gguf_config import (
     hugging_face_model_type,
     scaling_of_frequency_factors,
 )
-from structgen.engine.weights.gguf_file import MAGIC, GgufFile, StoredTensor
+from structgen.engine.weights.gguf_file import GgufFile, StoredTensor
 from structgen.engine.weights.gguf_names import hugging_face_name, undo_rope_permutation
 from structgen.errors import InvalidModelFile, UnsupportedModel
 
@@ -49,7 +50,7 @@ class GgufCheckpoint(Checkpoint):
         if path.suffix.lower() == ".gguf":
             return True
         with path.open("rb") as file:
-            return file.read(len(MAGIC)) == MAGIC
+            return file.read(len(GGUF_MAGIC)) == GGUF_MAGIC
 
     @property
     def architecture(self) -> str:

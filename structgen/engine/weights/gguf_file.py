@@ -19,11 +19,11 @@ import numpy as np
 import torch
 from gguf.constants import GGML_QUANT_SIZES, GGUF_DEFAULT_ALIGNMENT, GGMLQuantizationType
 
+from structgen.engine.model_files import GGUF_MAGIC
 from structgen.errors import InvalidModelFile, UnsupportedModel
 
-__all__ = ["MAGIC", "GgufFile", "StoredTensor"]
+__all__ = ["GgufFile", "StoredTensor"]
 
-MAGIC = b"GGUF"
 _VERSIONS = (2, 3)
 _SCALARS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
 _STRING, _ARRAY = 8, 9
@@ -170,9 +170,9 @@ class _Cursor:
 
 def _read_counts(cursor: _Cursor) -> tuple[int, int]:
     """Read the fixed header; return the number of tensors and of fields."""
-    if cursor.data[:4] != MAGIC:
-        cursor.fail(f"not a GGUF file: it begins with {cursor.data[:4]!r} instead of {MAGIC!r}")
-    cursor.position = len(MAGIC)
+    if cursor.data[: len(GGUF_MAGIC)] != GGUF_MAGIC:
+        cursor.fail(f"not a GGUF file: it begins with {cursor.data[:4]!r} instead of {GGUF_MAGIC!r}")
+    cursor.position = len(GGUF_MAGIC)
     version = cursor.count("I", "the version")
     if version not in _VERSIONS:
         why = "is big-endian" if version & 0xFFFF == 0 else f"has GGUF version {version}"

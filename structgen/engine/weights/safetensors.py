@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 import torch
 from safetensors import SafetensorError, safe_open
 
+from structgen.engine.model_files import SHARD_INDEX, read_shard_index
 from structgen.errors import InvalidModelFile, UnsupportedModel
 
 __all__ = ["SafetensorsFiles"]
 
 _SINGLE = "model.safetensors"
-_INDEX = "model.safetensors.index.json"
 _DTYPES = frozenset({"F64", "F32", "F16", "BF16"})
 
 
@@ -67,7 +66,7 @@ class SafetensorsFiles:
 
     def _shards(self) -> dict[Path, list[str]]:
         """Paths of the files, each with the tensors that an index promises there."""
-        single, index = self._folder / _SINGLE, self._folder / _INDEX
+        single, index = self._folder / _SINGLE, self._folder / SHARD_INDEX
         if single.is_file():
             return {single: []}
         if index.is_file():
@@ -77,15 +76,12 @@ class SafetensorsFiles:
                 f"{self._folder}: pickled weights (.bin) run code when read; convert them with "
                 "model.save_pretrained(folder), which writes safetensors"
             )
-        raise InvalidModelFile(f"{self._folder}: neither {_SINGLE} nor {_INDEX}; get the weights too")
+        raise InvalidModelFile(f"{self._folder}: neither {_SINGLE} nor {SHARD_INDEX}; get the weights too")
 
     def _indexed(self, index: Path) -> dict[Path, list[str]]:
         shards: dict[Path, list[str]] = {}
-        try:
-            for name, file in json.loads(index.read_text(encoding="utf-8"))["weight_map"].items():
-                shards.setdefault(self._folder / Path(file).name, []).append(name)
-        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-            raise InvalidModelFile(f"{index}: not an index of shards: {error!r}; get the file again") from error
+        for name, file in read_shard_index(index).items():
+            shards.setdefault(self._folder / file, []).append(name)
         for path in shards:
             if not path.is_file():
                 raise InvalidModelFile(f"{path}: this shard is missing, {index.name} names it; get it too")
