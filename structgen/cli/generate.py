@@ -84,6 +84,7 @@ def answer_form(
     InvalidRequest
         More than one is given, or what one names cannot be read.
     """
+    # Checked here too, not only by LLM: that knows no --pydantic, and is asked when a model is fetched and loaded.
     options = {"--schema": schema, "--pydantic": pydantic, "--regex": regex, "--choice": choice or None}
     given = [name for name, value in options.items() if value is not None]
     if len(given) > 1:

@@ -8,6 +8,7 @@ from typing import Annotated, NamedTuple
 
 import typer
 
+from structgen.cli.table import aligned
 from structgen.engine.sources import ALIASES, cache_folder, stored_models
 from structgen.engine.sources.files import readable_size
 
@@ -33,7 +34,9 @@ def models(
     if as_json:
         typer.echo(json.dumps([row._asdict() for row in rows], indent=2, default=str))
         return
-    for line in aligned(rows):
+    heading = ("NAME", "STATUS", "FORMAT", "SIZE", "LICENCE", "SOURCE")
+    cells = [(row.name, row.status, row.format, readable_size(row.size), row.licence, row.source) for row in rows]
+    for line in aligned([heading, *cells]):
         typer.echo(line)
     typer.echo(f"\nThe cache is {cache_folder()}; `structgen pull NAME` fetches or repairs a model.")
 
@@ -58,11 +61,3 @@ def listed() -> list[Row]:
         for name, alias in ALIASES.items()
         if name not in there
     ]
-
-
-def aligned(rows: list[Row]) -> list[str]:
-    """Return a heading and one line a row, in columns."""
-    table = [("NAME", "STATUS", "FORMAT", "SIZE", "LICENCE", "SOURCE")]
-    table += [(row.name, row.status, row.format, readable_size(row.size), row.licence, row.source) for row in rows]
-    widths = [max(len(line[column]) for line in table) for column in range(len(table[0]))]
-    return ["  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in table]

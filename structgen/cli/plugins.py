@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from structgen.plugins import GROUPS, Plugin, registry
+from structgen.cli.table import aligned
+from structgen.plugins import GROUPS, registry
 
 
 def plugins(
@@ -20,14 +21,6 @@ def plugins(
         return
     for group, members in found.items():
         typer.echo(f"{group}: {GROUPS[group]}")
-        for line in aligned(members):
+        rows = [(plugin.name, plugin.target, plugin.package) for plugin in members]
+        for line in aligned(rows or [("(none)",)]):
             typer.echo(f"  {line}")
-
-
-def aligned(members: list[Plugin]) -> list[str]:
-    """One line a plugin (name, target, package) in columns; a line that says so where there is none."""
-    if not members:
-        return ["(none)"]
-    name_width = max(len(plugin.name) for plugin in members)
-    target_width = max(len(plugin.target) for plugin in members)
-    return [f"{plugin.name:<{name_width}}  {plugin.target:<{target_width}}  {plugin.package}" for plugin in members]
