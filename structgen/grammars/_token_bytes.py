@@ -11,21 +11,25 @@ from typing import Any, NamedTuple
 
 from structgen.errors import UnsupportedModel
 
-__all__ = ["TokenTable", "read_tokens"]
+__all__ = ["END_TOKENS", "TokenTable", "read_tokens"]
 
-END_TOKENS = (
-    "</s>",
-    "<eos>",
-    "<end_of_turn>",
-    "<|end_of_text|>",
-    "<|eot_id|>",
-    "<|eom_id|>",
-    "<|endoftext|>",
-    "<|im_end|>",
-    "<|return|>",
-    "<｜end▁of▁sentence｜>",  # noqa: RUF001 - DeepSeek writes it so
+END_TOKENS = frozenset(
+    {
+        "</s>",
+        "<eos>",
+        "<end_of_turn>",
+        "<end_of_utterance>",
+        "<|end|>",
+        "<|end_of_text|>",
+        "<|endoftext|>",
+        "<|eom_id|>",
+        "<|eot_id|>",
+        "<|im_end|>",
+        "<|return|>",
+        "<｜end▁of▁sentence｜>",  # noqa: RUF001 - DeepSeek writes it so
+    }
 )
-"""Names that end a turn or a text, for tokenizers that do not say which of their tokens does."""
+"""Names that end a turn or a text, for tokenizers that do not say which of their tokens does, or not all of them."""
 
 _BYTE_TOKEN = re.compile(r"<0x([0-9A-Fa-f]{2})>")
 _SPACE_MARK = "\u2581"

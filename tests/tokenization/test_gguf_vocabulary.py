@@ -9,6 +9,7 @@ from transformers.tokenization_utils_tokenizers import PreTrainedTokenizerFast
 
 from structgen.engine.weights import open_checkpoint
 from structgen.errors import InvalidModelFile
+from structgen.grammars._token_bytes import END_TOKENS
 
 
 def open_vocabulary(path, tokens, **others):
@@ -29,6 +30,12 @@ def test_end_tokens_are_the_named_ones_then_the_well_known_ones(tmp_path):
         assert (checkpoint.bos_token_id, checkpoint.eos_token_ids) == (None, ())
 
 
+@pytest.mark.parametrize("name", sorted(END_TOKENS))
+def test_every_name_that_ends_an_answer_under_a_grammar_ends_one_of_a_gguf_model(tmp_path, name):
+    with open_vocabulary(tmp_path, ["a", name]) as checkpoint:
+        assert checkpoint.eos_token_ids == (1,)
+
+
 def test_the_chat_template_knows_the_special_tokens(tmp_path):
     with open_vocabulary(tmp_path, ["<s>", "</s>"], bos_token_id=0, eos_token_id=1) as checkpoint:
         assert checkpoint.chat_template().render([]) == "<s>|</s>|"
@@ -39,7 +46,7 @@ def test_a_named_token_outside_the_vocabulary_is_a_clear_error(tmp_path):
         open_vocabulary(tmp_path, ["a"], eos_token_id=7) as checkpoint,
         pytest.raises(InvalidModelFile, match=r"eos_token_id is 7 and not one of the 1 tokens"),
     ):
-        checkpoint.eos_token_ids  # noqa: B018
+        checkpoint.eos_token_ids  # noqa: B018 - the look itself raises
 
 
 def test_a_file_without_kinds_of_tokens_still_knows_its_ends(tmp_path):

@@ -14,24 +14,13 @@ from structgen.engine.tokenization.byte_level import byte_level_tokenizer
 from structgen.engine.tokenization.pre_tokenization import PRE_TOKENIZATIONS, PreTokenization
 from structgen.engine.tokenization.sentencepiece import SPACE, merges_from_scores, sentencepiece_tokenizer
 from structgen.errors import InvalidModelFile, UnsupportedModel
+from structgen.grammars._token_bytes import END_TOKENS
 
 __all__ = ["GgufVocabulary"]
 
 _PREFIX = "tokenizer.ggml."
 _SPECIAL = (TokenType.CONTROL, TokenType.UNKNOWN)
 _ENDS = ("eos", "eot", "eom")
-
-# A file names one end token or two; chat models stop at any of these.
-_END_NAMES = {
-    "<|im_end|>",
-    "<|eot_id|>",
-    "<|eom_id|>",
-    "<|end|>",
-    "<|endoftext|>",
-    "<|end_of_text|>",
-    "<end_of_turn>",
-    "<end_of_utterance>",
-}
 
 
 class GgufVocabulary:
@@ -83,12 +72,12 @@ class GgufVocabulary:
 
     @cached_property
     def eos_token_ids(self) -> tuple[int, ...]:
-        """The ends that the file names, then control tokens that are ends by their well-known names."""
+        """The ends that the file names, one or two, then control tokens that are ends by their well-known names."""
         named = [self._token_id(name) for name in _ENDS]
         known = [
             token
             for token, text in enumerate(self._tokens)
-            if text in _END_NAMES and self._types[token] == TokenType.CONTROL
+            if text in END_TOKENS and self._types[token] == TokenType.CONTROL
         ]
         return tuple(dict.fromkeys(token for token in [*named, *known] if token is not None))
 
