@@ -88,7 +88,7 @@ class WheelServer:
         self._server.shutdown()
         self._server.server_close()
 
-    def _handler(served) -> type[BaseHTTPRequestHandler]:  # noqa: N805
+    def _handler(served) -> type[BaseHTTPRequestHandler]:  # noqa: N805 - self is the handler's, inside
         class Handler(BaseHTTPRequestHandler):
             def do_GET(self) -> None:
                 name = self.path.lstrip("/")

@@ -81,7 +81,7 @@ class Hub:
             return small | {"lfs": {"size": len(content), "sha256": sha256, "pointerSize": 100}}
         return small
 
-    def _handler(hub) -> type[BaseHTTPRequestHandler]:  # noqa: N805
+    def _handler(hub) -> type[BaseHTTPRequestHandler]:  # noqa: N805 - self is the handler's, inside
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
 
@@ -238,3 +238,11 @@ def test_a_folder_is_whole_when_every_shard_of_its_index_is_there(tmp_path, miss
     if missing is not None:
         os.unlink(tmp_path / missing)
     assert is_whole_folder(tmp_path) == (missing is None)
+
+
+@pytest.mark.parametrize("index", ["{", "{}", "[]", '{"weight_map": [1]}'])
+def test_a_folder_with_a_damaged_index_is_not_whole(tmp_path, index):
+    (tmp_path / "model.safetensors.index.json").write_text(index)
+    for name in ("config.json", "tokenizer.json", "one.safetensors"):
+        (tmp_path / name).touch()
+    assert not is_whole_folder(tmp_path)
