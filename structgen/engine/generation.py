@@ -165,6 +165,6 @@ class Generation:
             text + self._detokenizer.flush(),
             logprobs,
             finish_reason,
-            complete=self._is_complete(),
+            complete=finish_reason != "abort" and self._is_complete(),
             usage=self.usage(),
         )

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import uuid
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -70,7 +70,7 @@ class SamplingParams:
     min_p: float = 0.0
     seed: int | None = None
     max_tokens: int | None = 512
-    stop: str | tuple[str, ...] = ()
+    stop: str | Sequence[str] = ()
     presence_penalty: float = 0.0
     frequency_penalty: float = 0.0
     repetition_penalty: float = 1.0
@@ -97,7 +97,7 @@ class SamplingParams:
     @property
     def stop_strings(self) -> tuple[str, ...]:
         """``stop`` as a tuple, whatever form it was given in."""
-        return (self.stop,) if isinstance(self.stop, str) else self.stop
+        return (self.stop,) if isinstance(self.stop, str) else tuple(self.stop)
 
 
 @dataclass(frozen=True)
@@ -201,8 +201,8 @@ class Delta:
         Why the answer ended, once it has. ``"length"`` also when a grammar had to bring it to an end because the
         budget came near.
     complete : bool
-        On the last delta: whether the whole text is one of its grammar's, neither cut by the budget nor by a stop
-        string. Always so without a grammar.
+        On the last delta: whether the answer may stand as it is. Under a grammar, whether the whole text is one of
+        its texts, cut neither by the budget nor by a stop string. Not so after an abort.
     usage : Usage or None
         On the last delta.
     error : StructgenError or None

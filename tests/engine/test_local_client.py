@@ -14,7 +14,7 @@ from structgen.engine.local_client import LocalClient
 from structgen.engine.models.loading import load_model
 from structgen.engine.request import GrammarSpec, Request, SamplingParams
 from structgen.engine.runner import TorchRunner
-from structgen.errors import BudgetTooSmall, GenerationError, InvalidRequest, PromptTooLong, RequestError
+from structgen.errors import BudgetTooSmall, EngineClosed, GenerationError, InvalidRequest, PromptTooLong
 from structgen.grammars import TokenVocabulary, compile_json_schema
 
 PROMPT = tuple(range(40, 60))
@@ -133,7 +133,7 @@ def test_an_aborted_request_ends_and_the_others_go_on(client):
     next(stream)
     client.abort(request.request_id)
     *_, last = stream
-    assert last.finish_reason == "abort"
+    assert (last.finish_reason, last.complete) == ("abort", False)
     assert finish(other)[2].finish_reason in ("stop", "length")
 
 
@@ -208,6 +208,20 @@ def test_every_budget_from_the_bound_on_is_kept_and_told(client, vocabulary):
         json.loads(text)
         reasons.add(last.finish_reason)
     assert "length" in reasons
+
+
+def test_a_budget_below_the_bound_is_tried_and_a_cut_answer_says_so(client, vocabulary):
+    automaton = compile_json_schema(SCHEMA, vocabulary)
+    with automaton.matcher() as matcher:
+        bound = matcher.distance(matcher.start)
+    assert automaton.min_tokens < bound
+    for budget in range(automaton.min_tokens, bound):
+        text, token_ids, last = ask(client, params=SamplingParams(max_tokens=budget), grammar=JSON)
+        assert len(token_ids) <= budget
+        if last.complete:
+            json.loads(text)
+        else:
+            assert (last.finish_reason, len(token_ids)) == ("length", budget)
 
 
 def test_a_budget_below_every_answer_is_refused_before_generating(client, runner, vocabulary):
@@ -290,7 +304,7 @@ def test_closing_ends_what_runs_with_an_error_and_refuses_more(runner, vocabular
     client.close()
     *_, last = stream
     assert isinstance(last.error, GenerationError)
-    with pytest.raises(RequestError, match="closed"):
+    with pytest.raises(EngineClosed, match="closed"):
         client.submit(Request(PROMPT))
 
 
