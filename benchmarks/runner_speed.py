@@ -3,7 +3,9 @@
     python benchmarks/runner_speed.py [--rounds 3] [--threads 1 2] [--model smollm2-135m]
 
 Prefill is one call over 512 tokens of an empty sequence; decode is one token at a time behind 160 tokens of context.
-The two take turns, so that a busy neighbour hurts both; medians over the rounds go to results/runner_speed.csv.
+Decode is bound by memory, so it is given in GB/s too: a token reads each layer and the output head once, and of an
+embedding that is not the head a row only. The two take turns, so that a busy neighbour hurts both; medians over the
+rounds go to results/runner_speed.csv.
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ from pathlib import Path
 import torch
 import transformers
 
+import structgen
 from structgen.engine.models import LoadedModel, load_model
 from structgen.engine.runner import TorchRunner
 from structgen.engine.sources import resolve_model
@@ -43,15 +46,13 @@ def main() -> None:
     print(*(f"{name}: {value}" for name, value in machine.items()), sep="\n")
     path, rows = resolve_model(arguments.model).path, []
     for dtype in ("float32", "bfloat16"):
-        sequences = {"structgen": ours(load_model(path, dtype=dtype)), "transformers": theirs(path, dtype)}
+        loaded = load_model(path, dtype=dtype)
+        sequences = {"structgen": ours(loaded), "transformers": theirs(path, dtype)}
         for threads in arguments.threads:
             torch.set_num_threads(threads)
-            for row in measure(sequences, arguments.rounds):
+            for row in measure(sequences, arguments.rounds, bytes_per_token(loaded)):
                 rows.append({"dtype": dtype, "threads": threads, **row, **machine})
-                print(
-                    "{dtype:9} {threads} threads {measure:8} {structgen:8.1f} tok/s, transformers {transformers:8.1f}, "
-                    "ratio {ratio:.2f}".format(**rows[-1])
-                )
+                print(line(rows[-1]))
     RESULTS.parent.mkdir(exist_ok=True)
     with RESULTS.open("w", newline="") as file:
         writer = csv.DictWriter(file, fieldnames=list(rows[0]))
@@ -59,8 +60,26 @@ def main() -> None:
         writer.writerows(rows)
 
 
-def measure(sequences: dict[str, Callable[[], Step]], rounds: int) -> Iterator[dict[str, object]]:
-    """Yield a row for prefill and one for decode."""
+def line(row: dict[str, object]) -> str:
+    """Return a row as it is printed."""
+    text = (
+        "{dtype:9} {threads} threads {measure:8} {structgen:8.1f} tok/s, transformers {transformers:8.1f}, "
+        "ratio {ratio:.2f}".format(**row)
+    )
+    if row["measure"] == "decode":
+        text += ", {structgen_gb_per_s:.1f} GB/s, transformers {transformers_gb_per_s:.1f}".format(**row)
+    return text
+
+
+def bytes_per_token(loaded: LoadedModel) -> int:
+    """Bytes of weights that one token of decode reads."""
+    weights = loaded.weights
+    tensors = [weights.norm, weights.head, *(part for layer in weights.layers for part in vars(layer).values())]
+    return sum(tensor.nbytes for tensor in tensors if tensor is not None)
+
+
+def measure(sequences: dict[str, Callable[[], Step]], rounds: int, weight_bytes: int) -> Iterator[dict[str, object]]:
+    """Yield a row for prefill and one for decode; GB/s stands at decode only, for prefill is bound by arithmetic."""
     seconds: dict[tuple[str, str], list[float]] = {}
     for _ in range(rounds + 1):  # the first warms up
         for name, new_sequence in sequences.items():
@@ -72,6 +91,10 @@ def measure(sequences: dict[str, Callable[[], Step]], rounds: int) -> Iterator[d
             "measure": kind,
             **{name: round(speed, 1) for name, speed in speeds.items()},
             "ratio": round(speeds["structgen"] / speeds["transformers"], 2),
+            **{
+                f"{name}_gb_per_s": round(speed * weight_bytes / 1e9, 1) if kind == "decode" else ""
+                for name, speed in speeds.items()
+            },
             "rounds": rounds,
         }
 
@@ -138,6 +161,7 @@ def describe_machine() -> dict[str, object]:
         "cpu": names[0] if names else platform.processor(),
         "cores": os.cpu_count(),
         "capability": torch.backends.cpu.get_cpu_capability(),
+        "structgen_version": structgen.__version__,
         "transformers_version": transformers.__version__,
         "load_average": round(os.getloadavg()[0], 1),
         "python_version": platform.python_version(),
