@@ -8,24 +8,26 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING
 
+from structgen import errors
 from structgen._version import __version__
 
 if TYPE_CHECKING:
     from structgen.engine.request import SamplingParams
-    from structgen.errors import StructgenError
+    from structgen.errors import *  # noqa: F403  (all of them, and only them, are public here too)
     from structgen.llm import LLM, generate
     from structgen.tools import Tool, tool
 
 _HOMES = {
     "LLM": "structgen.llm",
     "SamplingParams": "structgen.engine.request",
-    "StructgenError": "structgen.errors",
     "Tool": "structgen.tools",
     "generate": "structgen.llm",
     "tool": "structgen.tools",
+    **dict.fromkeys(errors.__all__, "structgen.errors"),
 }
 
-__all__ = ["LLM", "SamplingParams", "StructgenError", "Tool", "__version__", "generate", "tool"]
+__all__ = ["LLM", "SamplingParams", "Tool", "__version__", "generate", "tool"]
+__all__ += errors.__all__
 
 
 def __getattr__(name: str) -> object:

@@ -4,9 +4,10 @@
 
     StructgenError
     ├── GrammarError                 a grammar cannot be had
-    │   ├── InvalidSchema            the JSON Schema itself is malformed
-    │   ├── UnsupportedSchema        a keyword that cannot be held exactly
-    │   ├── UnsatisfiableSchema      no text can match
+    │   ├── SchemaError              one place of a JSON Schema
+    │   │   ├── InvalidSchema        the JSON Schema itself is malformed
+    │   │   ├── UnsupportedSchema    a keyword that cannot be held exactly
+    │   │   └── UnsatisfiableSchema  no text can match
     │   ├── InvalidGrammar           a source or an option is not what the front end takes
     │   ├── InvalidRegex             malformed, or not a regular language
     │   ├── EmptyLanguage            no text can match a grammar that is no schema
@@ -20,10 +21,12 @@
     ├── RequestError                 one request cannot be served as asked
     │   ├── InvalidRequest           an argument is wrong
     │   ├── PromptTooLong            prompt and answer do not fit the model
-    │   └── BudgetTooSmall           ``max_tokens`` is below every valid answer
+    │   ├── BudgetTooSmall           ``max_tokens`` is below every valid answer
+    │   └── EngineClosed             the engine has ended and takes no more requests
     ├── GenerationError              a request began and could not be finished
-    │   ├── AnswerCut                the budget ended inside the answer
-    │   └── AnswerRefused            the caller's own validation refused every draw
+    │   └── AnswerError              there is an answer, and it cannot be used
+    │       ├── AnswerCut            the budget ended inside the answer
+    │       └── AnswerRefused        the caller's own validation refused every draw
     ├── ToolError                    a function cannot be a tool, or a call does not fit it
     └── PluginError                  a plugin is missing, broken or registered twice
 
@@ -34,10 +37,12 @@ from __future__ import annotations
 
 __all__ = [
     "AnswerCut",
+    "AnswerError",
     "AnswerRefused",
     "BudgetTooSmall",
     "DownloadError",
     "EmptyLanguage",
+    "EngineClosed",
     "GenerationError",
     "GrammarError",
     "GrammarLimitExceeded",
@@ -52,6 +57,7 @@ __all__ = [
     "PluginError",
     "PromptTooLong",
     "RequestError",
+    "SchemaError",
     "StructgenError",
     "ToolError",
     "UnsatisfiableSchema",
@@ -174,19 +180,23 @@ class BudgetTooSmall(RequestError):
     """``max_tokens`` is smaller than the shortest valid answer."""
 
 
+class EngineClosed(RequestError):
+    """The engine has ended; whatever the request is, another engine must take it."""
+
+
 class GenerationError(StructgenError):
     """A request that began could not be finished."""
 
 
-class AnswerCut(GenerationError):
-    """The token budget ended inside an answer that was not yet complete.
+class AnswerError(GenerationError):
+    """There is an answer, and it cannot be used.
 
     Parameters
     ----------
     message : str
-        What was cut and what to do.
+        What is wrong with it and what to do.
     text : str
-        What had been written by then.
+        The answer, as far as it was written.
     """
 
     def __init__(self, message: str, text: str) -> None:
@@ -197,23 +207,12 @@ class AnswerCut(GenerationError):
         return str(self.args[0])
 
 
-class AnswerRefused(GenerationError):
-    """Every draw was well-formed and the caller's own validation refused it.
+class AnswerCut(AnswerError):
+    """The token budget or a stop string ended inside an answer that was not yet complete."""
 
-    Parameters
-    ----------
-    message : str
-        The last validation error and the number of draws.
-    text : str
-        The last answer.
-    """
 
-    def __init__(self, message: str, text: str) -> None:
-        super().__init__(message, text)
-        self.text = text
-
-    def __str__(self) -> str:
-        return str(self.args[0])
+class AnswerRefused(AnswerError):
+    """Every draw was well-formed and the caller's own validation refused it; ``text`` is the last one."""
 
 
 class ToolError(StructgenError):

@@ -7,11 +7,12 @@ from typing import Annotated
 
 import typer
 
-from structgen.errors import StructgenError
+from structgen.engine.sources import DEFAULT_MODEL
+from structgen.errors import InvalidRequest
 
 
 def serve(
-    model: Annotated[str, typer.Argument(help="Alias, path, or hf:org/name.")] = "smollm2-135m",
+    model: Annotated[str, typer.Argument(help="Alias, path, or hf:org/name.")] = DEFAULT_MODEL,
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on; 0 takes a free one.")] = 8000,
     model_name: Annotated[
@@ -42,10 +43,10 @@ def listen(host: str, port: int) -> socket.socket:
 
     Raises
     ------
-    StructgenError
+    InvalidRequest
         It cannot be opened.
     """
     try:
         return socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
     except OSError as error:
-        raise StructgenError(f"cannot listen on {host} port {port}: {error.strerror}; give another --port") from error
+        raise InvalidRequest(f"cannot listen on {host} port {port}: {error.strerror}; give another --port") from error

@@ -32,6 +32,20 @@ class DeltaStream(Iterator[Delta]):
         self._finished = delta.finished
         return delta
 
+    def checked(self) -> Iterator[Delta]:
+        """Yield the deltas, and close at the end or when the iterator is left early.
+
+        Raises
+        ------
+        StructgenError
+            What a delta brings as its ``error``.
+        """
+        with self:
+            for delta in self:
+                if delta.error is not None:
+                    raise delta.error
+                yield delta
+
     def close(self) -> None:
         """Abort the request if it is not finished; iteration ends."""
         if not self._finished:
@@ -78,7 +92,7 @@ class EngineClient(ABC):
             A token id is outside the vocabulary, or the grammar is not plain data.
         GrammarError, PluginError
             The grammar cannot be compiled.
-        RequestError
+        EngineClosed
             The engine is closed.
         """
 

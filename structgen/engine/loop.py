@@ -12,7 +12,7 @@ import torch
 
 from structgen.engine.generation import Generation
 from structgen.engine.request import Delta
-from structgen.errors import GenerationError, InvalidRequest, RequestError, StructgenError
+from structgen.errors import EngineClosed, GenerationError, InvalidRequest, StructgenError
 
 __all__ = ["EngineLoop"]
 
@@ -62,12 +62,12 @@ class EngineLoop:
 
         Raises
         ------
-        RequestError
+        EngineClosed
             The loop has ended.
         """
         with self._end_lock:
             if self._ended:
-                raise RequestError("the engine is closed; make a new one")
+                raise EngineClosed("the engine is closed; make a new one")
             self._inbox.put(_Submission(request_id, begin, deliver))
 
     def abort(self, request_id: str) -> None:
@@ -126,7 +126,7 @@ class EngineLoop:
             submission = self._waiting.popleft()
             try:
                 generation = submission.begin()
-            except Exception as error:
+            except Exception as error:  # whatever it is, it ends this request and not the thread that serves the others
                 submission.deliver(Delta(submission.request_id, error=_as_structgen_error(error)))
                 continue
             running = self._running[submission.request_id] = _Running(generation, submission.deliver)
@@ -138,7 +138,7 @@ class EngineLoop:
     def _advance(self, running: _Running, compute: Callable[[], Delta]) -> None:
         try:
             delta = compute()
-        except Exception as error:
+        except Exception as error:  # as in _admit
             generation = running.generation
             delta = Delta(generation.request.request_id, usage=generation.usage(), error=_as_structgen_error(error))
         if delta.token_ids or delta.finished:

@@ -59,10 +59,10 @@ _CODES: dict[type[errors.StructgenError], tuple[int, str | None, str]] = {
     errors.UnsupportedSchema: (400, None, "unsupported_schema"),
     errors.UnsatisfiableSchema: (400, None, "unsatisfiable_schema"),
     errors.GrammarLimitExceeded: (400, None, "grammar_limit_exceeded"),
-    errors.InvalidRequest: (400, None, "invalid_value"),
     errors.GrammarError: (400, None, "invalid_grammar"),
     errors.ToolError: (400, "tools", "invalid_tool"),
-    errors.RequestError: (503, None, "engine_closed"),
+    errors.EngineClosed: (503, None, "engine_closed"),
+    errors.RequestError: (400, None, "invalid_value"),
 }
 """Status, field and code of each kind of error; the first that fits counts. What is not here is our own fault."""
 
