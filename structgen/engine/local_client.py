@@ -5,13 +5,11 @@ from __future__ import annotations
 import queue
 import threading
 import weakref
-from collections.abc import Sequence
 
-import numpy as np
 from typing_extensions import override
 
 from structgen.engine.client import DeltaStream, EngineClient
-from structgen.engine.constraint import Constraint, GrammarConstraint, Mask
+from structgen.engine.constraint import Constraint, GrammarConstraint
 from structgen.engine.generation import Generation
 from structgen.engine.grammar_cache import GrammarCache
 from structgen.engine.loop import EngineLoop
@@ -42,7 +40,6 @@ class LocalClient(EngineClient):
         self._runner = runner
         self._vocabulary = vocabulary
         self._grammars = GrammarCache(vocabulary)
-        self._end_mask = _mask_of(vocabulary.eos_token_ids, len(vocabulary))
         loop = EngineLoop(max_num_seqs)
         thread = threading.Thread(target=loop.run, name="structgen-engine", daemon=True)
         thread.start()
@@ -81,7 +78,7 @@ class LocalClient(EngineClient):
         self._close()
 
     def _constraint(self, automaton: TokenAutomaton | None) -> Constraint:
-        return Constraint() if automaton is None else GrammarConstraint(automaton, self._end_mask)
+        return Constraint() if automaton is None else GrammarConstraint(automaton, self._vocabulary.end_row)
 
     def _budget(self, request: Request) -> int:
         """Return the tokens that the answer may have."""
@@ -108,12 +105,6 @@ class LocalClient(EngineClient):
             wrong = next((token_id for token_id in token_ids if not 0 <= token_id < size), None)
             if wrong is not None:
                 raise InvalidRequest(f"{name}: token id {wrong} is outside the vocabulary of {size}")
-
-
-def _mask_of(token_ids: Sequence[int], size: int) -> Mask:
-    bits = np.zeros(-(-size // 32) * 32, np.uint8)
-    bits[list(token_ids)] = 1
-    return np.packbits(bits, bitorder="little").view(np.int32)
 
 
 def _end_thread(loop: EngineLoop, thread: threading.Thread) -> None:
