@@ -108,12 +108,9 @@ class Turn:
         return deltas
 
     def _received(self) -> Iterator[Delta]:
-        with self._deltas as deltas:
-            for delta in deltas:
-                if delta.error is not None:
-                    raise delta.error
-                self._token_ids.extend(delta.token_ids)
-                yield delta
+        for delta in self._deltas.checked():
+            self._token_ids.extend(delta.token_ids)
+            yield delta
 
     def _text(self) -> Iterator[Event]:
         for delta in self._received():
@@ -143,7 +140,7 @@ class Turn:
 
     def _opened_a_call(self, text: str) -> bool:
         """Whether the text was ended by a call's opening, and not by one of the client's stop strings."""
-        written = b"".join(self._llm.vocabulary.token_bytes(token_id) for token_id in self._token_ids)
+        written = self._llm.vocabulary.decode(self._token_ids)
         return written.decode("utf-8", "replace").startswith(self._opening_tag, len(text))
 
     def _call_after(self, text: str) -> Iterator[Event]:
