@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from typing import TypeAlias, cast
 
-from structgen.errors import InvalidRequest
+from structgen.errors import InvalidRequest, ToolError
+from structgen.llm.arguments import decode_arguments
 from structgen.llm.calls import ToolCall
 
 __all__ = ["Message", "are_conversations", "read_messages"]
@@ -34,7 +34,7 @@ def read_messages(messages: Sequence[object], where: str = "messages") -> list[M
     """Copy a conversation with every content a string and every call's arguments an object.
 
     What clients send for "nothing" (no content, None, an empty string) becomes ``""``; text parts are joined;
-    arguments that are JSON text are decoded, and those that say "none" (``""``, ``"null"``) are ``{}``.
+    arguments are read by :func:`~structgen.llm.arguments.decode_arguments`.
 
     Raises
     ------
@@ -89,13 +89,7 @@ def _call(call: object, where: str) -> dict[str, object]:
 
 
 def _arguments(arguments: object, where: str) -> dict[str, object]:
-    if isinstance(arguments, str):
-        try:
-            arguments = json.loads(arguments, strict=False) if arguments.strip() else None
-        except ValueError as error:
-            raise InvalidRequest(f"{where}: not JSON: {error}") from error
-    if arguments is None:
-        return {}
-    if not isinstance(arguments, Mapping):
-        raise InvalidRequest(f"{where}: expected a JSON object, not {arguments!r}")
-    return dict(arguments)
+    try:
+        return decode_arguments(arguments)
+    except ToolError as error:
+        raise InvalidRequest(f"{where}: {error}") from error

@@ -10,9 +10,9 @@ from types import FunctionType, MethodType
 from typing import Any, Generic, ParamSpec, TypeVar, cast, overload
 
 from structgen.errors import ToolError
+from structgen.llm.arguments import decode_arguments
 from structgen.llm.declarations import TOOL_NAME
 from structgen.tools.annotations import AnnotationResolver
-from structgen.tools.arguments import decode_arguments
 from structgen.tools.documentation import Documentation, read_docstring
 from structgen.tools.signature import CallSignature
 

@@ -18,20 +18,20 @@ def with_arguments(arguments):
     return [USER, {"role": "assistant", "content": None, "tool_calls": [call]}]
 
 
-@pytest.mark.parametrize("arguments", ["", "  ", "null", None, "{}", {}])
+@pytest.mark.parametrize("arguments", ["", "  ", "null", None, "{}", '"{}"', {}])
 def test_no_arguments_however_written_are_an_empty_object(arguments):
     (call,) = read_messages(with_arguments(arguments))[1]["tool_calls"]
     assert call["function"]["arguments"] == {}
     assert call["id"] == "1"
 
 
-@pytest.mark.parametrize("arguments", ['{"name": "中文"}', {"name": "中文"}])
+@pytest.mark.parametrize("arguments", ['{"name": "中文"}', r'"{\"name\": \"中文\"}"', {"name": "中文"}])
 def test_arguments_reach_the_template_as_an_object(arguments):
     (call,) = read_messages(with_arguments(arguments))[1]["tool_calls"]
     assert call["function"]["arguments"] == {"name": "中文"}
 
 
-@pytest.mark.parametrize("arguments", ['["Oslo"]', '"Oslo"', "{", 5])
+@pytest.mark.parametrize("arguments", ['["Oslo"]', '"Oslo"', "{", 5, '{"a": NaN}'])
 def test_arguments_that_are_no_object_are_refused_with_their_place(arguments):
     with pytest.raises(InvalidRequest, match=r"^messages\[1\]\.tool_calls\[0\]\.function\.arguments"):
         read_messages(with_arguments(arguments))

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 
 from structgen.errors import ToolError
+from structgen.llm.arguments import decode_arguments
 from structgen.llm.calls import CallDelta
-from structgen.tools.arguments import decode_arguments
 
 __all__ = ["JsonCallReader"]
 

@@ -8,8 +8,8 @@ from typing import Any, cast
 
 from structgen.engine.request import GrammarSpec
 from structgen.errors import ToolError
+from structgen.llm.arguments import JSON, decode_arguments
 from structgen.llm.calls import Tool, ToolCall, declaration_of
-from structgen.tools.arguments import JSON, decode_arguments
 from structgen.tools.call_formats.call_reader import JsonCallReader
 from structgen.tools.call_formats.call_schema import call_schema
 

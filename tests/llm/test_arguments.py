@@ -1,7 +1,7 @@
 import pytest
 
 from structgen.errors import ToolError
-from structgen.tools.arguments import decode_arguments
+from structgen.llm.arguments import decode_arguments
 
 
 @pytest.mark.parametrize("nothing", [None, "", "  \n", "null", "{}", '"{}"', '""', {}])
