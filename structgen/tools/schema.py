@@ -8,6 +8,8 @@ from pydantic import BaseModel
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaWarningKind
 from pydantic_core import core_schema
 
+from structgen.llm.json_schema import close_objects
+
 __all__ = ["arguments_schema"]
 
 Schema = dict[str, Any]
@@ -25,14 +27,14 @@ def arguments_schema(model: type[BaseModel]) -> Schema:
       servers demand;
     - titles that repeat a property's name, and defaults that are null or that JSON cannot write, are left out.
     """
-    schema = model.model_json_schema(schema_generator=ToolSchemaGenerator)
+    schema = close_objects(model.model_json_schema(schema_generator=ToolSchemaGenerator))
     schema.pop("title", None)
     schema.pop("description", None)
     return schema
 
 
 class ToolSchemaGenerator(GenerateJsonSchema):
-    """Pydantic's generator with the differences that :func:`arguments_schema` lists."""
+    """Pydantic's generator with the differences that :func:`arguments_schema` lists, but for closing objects."""
 
     ignored_warning_kinds: set[JsonSchemaWarningKind] = {"skipped-choice", "non-serializable-default"}  # noqa: RUF012
 
@@ -47,18 +49,6 @@ class ToolSchemaGenerator(GenerateJsonSchema):
     ) -> bool:
         """Pydantic's answer, or a single possible value."""
         return super().field_is_required(field, total) or _single_valued(field["schema"])
-
-    def model_schema(self, schema: core_schema.ModelSchema) -> Schema:
-        """A model, closed."""
-        return _closed(super().model_schema(schema))
-
-    def dataclass_schema(self, schema: core_schema.DataclassSchema) -> Schema:
-        """A dataclass, closed."""
-        return _closed(super().dataclass_schema(schema))
-
-    def typed_dict_schema(self, schema: core_schema.TypedDictSchema) -> Schema:
-        """A TypedDict, closed."""
-        return _closed(super().typed_dict_schema(schema))
 
     def default_schema(self, schema: core_schema.WithDefaultSchema) -> Schema:
         """A default, unless it is null: that only says that the property may be left out, as ``required`` does."""
@@ -84,9 +74,3 @@ def _single_valued(schema: Any) -> bool:
     while schema["type"] == "default":
         schema = schema["schema"]
     return schema["type"] == "literal" and len(schema["expected"]) == 1
-
-
-def _closed(schema: Schema) -> Schema:
-    if "properties" in schema:
-        schema.setdefault("additionalProperties", False)
-    return schema
