@@ -11,6 +11,7 @@ from typing import Annotated, Any, NamedTuple, cast, get_args, get_origin
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 from pydantic.fields import FieldInfo
 
+from structgen._reasons import first_line, validation_reason
 from structgen.errors import ToolError
 from structgen.tools.schema import arguments_schema
 
@@ -86,7 +87,7 @@ class CallSignature:
         try:  # through JSON, so that pydantic's rules for JSON hold: a list for a tuple, text for a date
             values = self._model.model_validate_json(json.dumps(arguments))
         except ValidationError as error:
-            raise ToolError(_complaint(error)) from error
+            raise ToolError(validation_reason(error)) from error
         except (TypeError, ValueError, RecursionError) as error:
             raise ToolError(f"arguments are not JSON values: {error}") from error
         bound = inspect.BoundArguments(self._signature, OrderedDict(self._passed(values)))
@@ -110,8 +111,8 @@ class CallSignature:
             try:
                 arguments_schema(_model([argument]))
             except Exception as its_error:  # the same kinds as of the whole
-                return f"parameter {argument.parameter.name!r}: {_first_line(its_error)}"
-        return _first_line(error)
+                return f"parameter {argument.parameter.name!r}: {first_line(its_error)}"
+        return first_line(error)
 
 
 def _model(arguments: Sequence[_Argument]) -> type[BaseModel]:
@@ -153,12 +154,3 @@ def _refuse_repeated(bound: inspect.BoundArguments) -> None:
             own = parameters.get(key)
             if own is not None and own.kind not in (*_VARIADIC, inspect.Parameter.POSITIONAL_ONLY):
                 raise ToolError(f"{name}.{key}: there is a parameter {key!r}; give it by its own name")
-
-
-def _complaint(error: ValidationError) -> str:
-    details = error.errors(include_url=False, include_context=False, include_input=False)
-    return "; ".join(f"{'.'.join(map(str, detail['loc'])) or 'arguments'}: {detail['msg']}" for detail in details)
-
-
-def _first_line(error: Exception) -> str:
-    return (str(error).strip() or repr(error)).splitlines()[0]

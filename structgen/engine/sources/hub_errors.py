@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from structgen._reasons import first_line
 from structgen.engine.sources.files import is_disk_error
 from structgen.engine.sources.repository import Repository
 from structgen.errors import DownloadError, ModelNotFound
@@ -30,17 +31,13 @@ def hub_errors(repository: Repository) -> Iterator[None]:
             f"{source}: the hub has no such repository, or it is private; check the name, or set HF_TOKEN"
         ) from error
     except (utils.RevisionNotFoundError, utils.HFValidationError) as error:
-        raise ModelNotFound(f"{source}: {_first_line(error)}") from error
+        raise ModelNotFound(f"{source}: {first_line(error)}") from error
     except utils.HfHubHTTPError as error:
-        raise DownloadError(f"{source}: the hub answers: {_first_line(error)}; try again later") from error
+        raise DownloadError(f"{source}: the hub answers: {first_line(error)}; try again later") from error
     except Exception as error:  # its transport's errors, which are others in each of its versions
         if isinstance(error, OSError) and is_disk_error(error):
             raise
         raise DownloadError(
-            f"{source}: no network, or HF_HUB_OFFLINE is set: the hub cannot be reached ({_first_line(error)}); "
+            f"{source}: no network, or HF_HUB_OFFLINE is set: the hub cannot be reached ({first_line(error)}); "
             "check the connection and HF_ENDPOINT"
         ) from error
-
-
-def _first_line(error: Exception) -> str:
-    return (str(error).strip().splitlines() or [type(error).__name__])[0]
