@@ -6,6 +6,9 @@ refused and never ignored; those of :data:`HARMLESS_FIELDS` are taken and have n
 
 ``stop`` counts for the content, also where it is held to a schema: a stop string inside it cuts the JSON there. It
 never cuts a tool call. A schema is shown to the model in its system message, as are tools.
+
+Two more fields are checked and change nothing, since every answer is as they may ask: ``parallel_tool_calls`` (there is
+at most one call, whether true or false) and ``modalities`` (only ``["text"]``).
 """
 
 from __future__ import annotations
