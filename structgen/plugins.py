@@ -91,7 +91,7 @@ class Registry:
             raise PluginError(f"{self.group}: no plugin {name!r}; there is {', '.join(near) or 'none'}")
         try:
             return entry.load()
-        except Exception as error:
+        except Exception as error:  # importing runs the package's own code, which may raise anything
             raise PluginError(
                 f"{self.group}: {name!r} ({entry.value}) of {_package(entry)} failed to load: {error!r}"
             ) from error

@@ -17,7 +17,7 @@ def post(client, body):
     return client.post("/chat/completions", body=body, cast_to=object)
 
 
-def test_the_good_request_is_good(client):
+def test_the_request_that_the_others_spoil_is_answered(client):
     assert post(client, GOOD)
 
 

@@ -76,7 +76,7 @@ def test_it_calls_the_tool_and_the_call_runs(model_client):
     assert get_weather.run(call.function.arguments) == "21 degrees celsius in Paris"
 
 
-def test_it_talks_in_a_stream(model_client):
+def test_the_pieces_of_a_stream_are_the_answer(model_client):
     stream = model_client.chat.completions.create(
         model="smollm2",
         messages=[{"role": "user", "content": "What is the capital of France?"}],
