@@ -14,20 +14,29 @@ import pytest
 from serving import client_of
 
 from structgen import LLM
+from structgen.engine.client import DeltaStream
+from structgen.engine.request import Request
 
 ENDLESS = {"model": "tiny", "messages": [{"role": "user", "content": "Hi"}], "ignore_eos": True}
 
 
 @pytest.fixture
 def aborted(served_llm, monkeypatch) -> threading.Event:
-    """Set once the engine was told to abort a request that was running."""
+    """Set once the engine was told to abort a request of this test."""
     event = threading.Event()
-    abort = served_llm.client.abort
+    submit, abort = served_llm.client.submit, served_llm.client.abort
+    request_ids: set[str] = set()  # the server may still be winding up the request of the test before
+
+    def submit_and_note(request: Request) -> DeltaStream:
+        request_ids.add(request.request_id)
+        return submit(request)
 
     def abort_and_tell(request_id: str) -> None:
         abort(request_id)
-        event.set()
+        if request_id in request_ids:
+            event.set()
 
+    monkeypatch.setattr(served_llm.client, "submit", submit_and_note)
     monkeypatch.setattr(served_llm.client, "abort", abort_and_tell)
     return event
 
