@@ -76,7 +76,7 @@ class Asker:
             The request cannot be served. What fails later is raised by the iterator, except that a cut answer only
             shows in its last delta.
         """
-        return _checked(self._submit(question, params, 0))
+        return self._submit(question, params, 0).checked()
 
     def prepare(self, form: AnswerForm) -> None:
         """Compile the form's grammar now.
@@ -106,16 +106,8 @@ def _params_of(params: SamplingParams, attempt: int) -> SamplingParams:
     return replace(params, temperature=_RETRY_TEMPERATURE, seed=params.seed or 0)
 
 
-def _checked(deltas: DeltaStream) -> Iterator[Delta]:
-    with deltas:
-        for delta in deltas:
-            if delta.error is not None:
-                raise delta.error
-            yield delta
-
-
 def _collect(stream: DeltaStream) -> Draw:
-    deltas = list(_checked(stream))
+    deltas = list(stream.checked())
     text = "".join(delta.text for delta in deltas)
     token_ids = tuple(token_id for delta in deltas for token_id in delta.token_ids)
     last = deltas[-1]
