@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from typing_extensions import override
 
+from structgen._reasons import validation_reason
 from structgen.engine.request import GrammarSpec
 from structgen.errors import AnswerRefused, InvalidRequest, ToolError
 from structgen.llm.calls import CallFormat, Tool, ToolCall
@@ -117,7 +118,7 @@ class TypeForm(AnswerForm):
         try:
             return self._adapter.validate_json(text)
         except ValidationError as error:
-            raise AnswerRefused(_summary(error), text) from error
+            raise AnswerRefused(validation_reason(error), text) from error
 
 
 class CallForm(AnswerForm):
@@ -168,9 +169,3 @@ def answer_form(schema: object = None, regex: str | None = None, choice: Sequenc
     if schema is None:
         return TextForm()
     return SchemaForm(schema) if isinstance(schema, Mapping) else TypeForm(schema)
-
-
-def _summary(error: Any) -> str:
-    """Say in a line what a pydantic ``ValidationError`` found."""
-    found = ((".".join(map(str, one["loc"])), one["msg"]) for one in error.errors(include_url=False))
-    return "; ".join(f"{place}: {message}" if place else message for place, message in found)
