@@ -36,7 +36,10 @@ def arguments_schema(model: type[BaseModel]) -> Schema:
 class ToolSchemaGenerator(GenerateJsonSchema):
     """Pydantic's generator with the differences that :func:`arguments_schema` lists, but for closing objects."""
 
-    ignored_warning_kinds: set[JsonSchemaWarningKind] = {"skipped-choice", "non-serializable-default"}  # noqa: RUF012
+    ignored_warning_kinds: set[JsonSchemaWarningKind] = {  # noqa: RUF012 - as pydantic declares it, no ClassVar
+        "skipped-choice",
+        "non-serializable-default",
+    }
 
     def field_title_should_be_set(self, schema: Any) -> bool:
         """Never: the property's name says it."""

@@ -37,7 +37,7 @@ def test_a_local_class_is_found():
         number: int
 
     @structgen.tool
-    def walk(street: Street, back: list[Street] = []) -> int:  # noqa: B006
+    def walk(street: Street, back: list[Street] = []) -> int:  # noqa: B006 - as users write it
         return street.number
 
     assert walk.parameters["$defs"]["Street"]["required"] == ["number"]
@@ -73,7 +73,7 @@ def test_a_local_class_out_of_reach_is_an_error_that_names_the_parameter():
 
 def test_an_unresolvable_return_annotation_is_nobodys_business():
     @structgen.tool
-    def now() -> Missing:  # noqa: F821
+    def now() -> Missing:  # noqa: F821 - the point of the test
         return "noon"
 
     assert now.run(None) == "noon"
@@ -91,7 +91,7 @@ def test_a_wrapped_functions_annotations_are_read_where_the_function_is():
 
 def test_none_as_default_does_not_change_the_type():
     @structgen.tool
-    def find(name: str = None) -> str | None:  # noqa: RUF013
+    def find(name: str = None) -> str | None:  # noqa: RUF013 - the point of the test
         return name
 
     assert find.parameters["properties"]["name"] == {"type": "string"}

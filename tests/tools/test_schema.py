@@ -124,7 +124,11 @@ def test_changing_a_schema_that_was_handed_out_changes_nothing():
 
 def test_what_the_schema_admits_the_tool_accepts():
     @structgen.tool
-    def f(pet: Annotated[Cat | Dog, Discriminator("kind")], colour: Colour, tags: list[str] = []): ...  # noqa: B006
+    def f(
+        pet: Annotated[Cat | Dog, Discriminator("kind")],
+        colour: Colour,
+        tags: list[str] = [],  # noqa: B006 - as users write it
+    ): ...
 
     validator = jsonschema.Draft202012Validator(f.parameters)
     for arguments in (

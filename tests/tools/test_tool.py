@@ -107,7 +107,11 @@ def test_an_argument_left_out_is_the_functions_own_default():
     marker = object()
 
     @structgen.tool
-    def f(x: int = marker, seen: list[int] = [], field: int = Field(default=3)) -> tuple[Any, Any, int]:  # noqa: B006
+    def f(
+        x: int = marker,
+        seen: list[int] = [],  # noqa: B006 - as users write it
+        field: int = Field(default=3),
+    ) -> tuple[Any, Any, int]:
         return x, seen, field
 
     x, seen, field = f.run({})
@@ -277,10 +281,10 @@ def _lock(a: int, lock: asyncio.Lock): ...
 def _callback(a: int, *, done: functools.partial): ...
 
 
-def _text_annotation(a: "list[Nowhere]"): ...  # noqa: F821
+def _text_annotation(a: "list[Nowhere]"): ...  # noqa: F821 - the point of a test
 
 
-def _broken_annotation(a: "1 +"): ...  # noqa: F722
+def _broken_annotation(a: "1 +"): ...  # noqa: F722 - the point of a test
 
 
 @pytest.mark.parametrize(
