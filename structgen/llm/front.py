@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from typing_extensions import Self
 
 from structgen.engine.request import Delta, SamplingParams
+from structgen.engine.sources.catalog import DEFAULT_MODEL
 from structgen.errors import InvalidRequest
 from structgen.llm.asking import Asker, cut_answer
 from structgen.llm.calls import Tool, as_tools, load_call_format
@@ -38,13 +39,30 @@ class LLM:
     ----------
     model : str or path
         An alias such as ``"smollm2-135m"``, the path of a ``.gguf`` file or a Hugging Face folder, ``hf:org/name``;
-        downloaded when it is not on disk.
+        downloaded when it is not on disk, with a progress bar where standard error is a terminal.
     dtype : str
         What it computes in: ``"float32"`` or ``"bfloat16"``.
     max_num_seqs : int
         Requests that run at once; more wait their turn.
     call_format : str
         How this model writes tool calls: a plugin of the group ``structgen.call_formats``.
+
+    Attributes
+    ----------
+    name : str
+        The model's name, or the path that it was loaded from.
+    tokenizer : tokenizers.Tokenizer
+        The model's.
+    vocabulary : TokenVocabulary
+        The bytes of its tokens, as wide as its logits; what grammars are compiled for.
+    max_model_len : int
+        Tokens that prompt and answer may have together.
+    call_format : CallFormat
+        The loaded plugin.
+    prompt_writer : PromptWriter
+        Writes conversations as the model's token ids.
+    client : EngineClient
+        The engine; requests may be submitted to it directly.
 
     Raises
     ------
@@ -58,7 +76,7 @@ class LLM:
 
     def __init__(
         self,
-        model: str | os.PathLike[str] = "smollm2-135m",
+        model: str | os.PathLike[str] = DEFAULT_MODEL,
         *,
         dtype: str = "float32",
         max_num_seqs: int = 16,
@@ -69,10 +87,13 @@ class LLM:
         from structgen.engine.models.loading import load_model
         from structgen.engine.runner import TorchRunner
         from structgen.engine.sources import resolve_model
+        from structgen.engine.sources.console import console_progress
         from structgen.grammars import TokenVocabulary
 
         self.call_format = load_call_format(call_format)
-        loaded = load_model(resolve_model(os.fspath(model)), dtype=dtype)
+        with console_progress(os.fspath(model)) as progress:
+            local = resolve_model(model, progress=progress)
+        loaded = load_model(local, dtype=dtype)
         runner = TorchRunner(loaded)
         self.name: str = loaded.name
         self.tokenizer: Tokenizer = loaded.tokenizer
@@ -171,11 +192,13 @@ class LLM:
             As in :meth:`generate`, as are what is returned and raised.
         """
         several = are_conversations(messages)
-        conversations = {f"messages[{place}]": one for place, one in enumerate(messages)} if several else {}
+        if several:
+            read = [read_messages(one, f"messages[{place}]") for place, one in enumerate(messages)]
+        else:
+            read = [read_messages(messages)]
         form, offered = self._form(schema, regex, choice, tools)
         questions = [
-            Question(form, messages=tuple(read_messages(conversation, where)), tools=offered, show_form=show_schema)
-            for where, conversation in (conversations or {"messages": messages}).items()
+            Question(form, messages=tuple(conversation), tools=offered, show_form=show_schema) for conversation in read
         ]
         answers = self._asker.ask(questions, sampling_params or SamplingParams(), retries)
         found = answers if return_details else [answer.value for answer in answers]

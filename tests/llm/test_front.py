@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from enum import Enum
+from pathlib import Path
 from typing import Annotated, Literal
 
 import jsonschema
@@ -14,6 +15,7 @@ from typing_extensions import TypedDict
 
 import structgen
 from structgen import SamplingParams
+from structgen.engine.sources import DEFAULT_MODEL
 from structgen.errors import (
     AnswerCut,
     AnswerRefused,
@@ -279,6 +281,12 @@ def test_a_budget_too_small_for_any_answer_is_refused(tiny_llm):
 def test_prompts_are_strings(tiny_llm):
     with pytest.raises(InvalidRequest, match="prompts"):
         tiny_llm.generate([5])
+
+
+def test_a_path_object_is_a_path_and_never_an_alias(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ModelNotFound, match="no such file or folder"):
+        LLM(Path(DEFAULT_MODEL))
 
 
 def test_what_cannot_be_loaded_is_told(tiny_folder, tmp_path):
