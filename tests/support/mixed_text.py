@@ -1,7 +1,5 @@
 """Text of all kinds, on which two tokenizers must agree."""
 
-
-
 from __future__ import annotations
 
 import random
