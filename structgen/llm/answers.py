@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from structgen.engine.request import Delta, FinishReason, TokenLogprobs, Usage
+from structgen.engine.request import FinishReason, TokenLogprobs, Usage
 from structgen.llm.calls import ToolCall
 
 __all__ = ["Answer"]
@@ -41,18 +41,3 @@ class Answer:
     def tool_calls(self) -> tuple[ToolCall, ...]:
         """The calls that the answer makes."""
         return (self.value,) if isinstance(self.value, ToolCall) else ()
-
-
-@dataclass(frozen=True)
-class Draw:
-    """What one request generated, not yet read."""
-
-    text: str
-    token_ids: tuple[int, ...]
-    logprobs: tuple[TokenLogprobs, ...]
-    last: Delta
-
-    def as_answer(self, value: object) -> Answer:
-        """Return the answer, now that its value is known."""
-        usage = self.last.usage or Usage(0, len(self.token_ids))
-        return Answer(self.text, self.token_ids, value, self.last.finish_reason or "stop", usage, self.logprobs)

@@ -8,8 +8,8 @@ from dataclasses import replace
 
 from structgen.engine.client import DeltaStream, EngineClient
 from structgen.engine.request import Delta, Request, SamplingParams
-from structgen.errors import AnswerCut, AnswerRefused
-from structgen.llm.answers import Answer, Draw
+from structgen.errors import AnswerCut, AnswerRefused, InvalidRequest
+from structgen.llm.answers import Answer
 from structgen.llm.forms import AnswerForm
 from structgen.llm.prompting import PromptWriter, Question
 
@@ -40,32 +40,28 @@ class Asker:
 
         Raises
         ------
+        InvalidRequest
+            ``retries`` is negative.
         AnswerRefused
             An answer was refused ``retries`` + 1 times.
         AnswerCut
-            The budget or a stop string ended inside an answer.
+            The budget, a stop string or an abort ended inside an answer.
         RequestError, GrammarError, GenerationError
             A request cannot be served, or failed. The other requests are aborted then.
         """
+        if retries < 0:
+            raise InvalidRequest(f"retries: must be at least 0, not {retries}")
         answers: dict[int, Answer] = {}
-        open_questions = dict(enumerate(questions))
+        unanswered = dict(enumerate(questions))
         for attempt in range(retries + 1):
-            refused: dict[int, AnswerRefused] = {}
-            drawn = self._draw(list(open_questions.values()), _params_of(params, attempt), attempt)
-            for (place, question), draw in zip(open_questions.items(), drawn, strict=True):
-                try:
-                    answers[place] = draw.as_answer(question.form.read(draw.text))
-                except AnswerRefused as refusal:
-                    refused[place] = refusal
-            if not refused:
-                break
-            if attempt == retries:
-                raise _refused_for_good(next(iter(refused.values())), attempt + 1)
-            open_questions = {
-                place: open_questions[place].after_refusal(refusal.text, str(refusal))
-                for place, refusal in refused.items()
+            refusals = self._try(unanswered, params, attempt, answers)
+            if not refusals:
+                return [answers[place] for place in range(len(questions))]
+            unanswered = {
+                place: unanswered[place].after_refusal(refusal.text, str(refusal))
+                for place, refusal in refusals.items()
             }
-        return [answers[place] for place in range(len(questions))]
+        raise _refused_for_good(next(iter(refusals.values())), retries + 1)
 
     def stream(self, question: Question, params: SamplingParams) -> Iterator[Delta]:
         """Ask now, and return what the answer grows by as an iterator; leaving it early aborts the request.
@@ -89,10 +85,21 @@ class Asker:
         if form.grammar is not None:
             self._client.prepare(form.grammar)
 
-    def _draw(self, questions: Sequence[Question], params: SamplingParams, choice: int) -> list[Draw]:
-        with ExitStack() as stack:
-            streams = [stack.enter_context(self._submit(question, params, choice)) for question in questions]
-            return [_collect(stream) for stream in streams]
+    def _try(
+        self, questions: dict[int, Question], params: SamplingParams, attempt: int, answers: dict[int, Answer]
+    ) -> dict[int, AnswerRefused]:
+        """Ask the questions once; put what is acceptable into ``answers`` and return the refusals."""
+        refusals: dict[int, AnswerRefused] = {}
+        params = _params_of(params, attempt)
+        with ExitStack() as stack:  # leaves, and so aborts, all of them when one fails
+            streams = [stack.enter_context(self._submit(question, params, attempt)) for question in questions.values()]
+            texts = [_collect(stream) for stream in streams]
+        for (place, question), answer in zip(questions.items(), texts, strict=True):
+            try:
+                answers[place] = replace(answer, value=question.form.read(answer.text))
+            except AnswerRefused as refusal:
+                refusals[place] = refusal
+        return refusals
 
     def _submit(self, question: Question, params: SamplingParams, choice: int) -> DeltaStream:
         return self._client.submit(Request(self.writer.write(question), params, question.form.grammar, choice))
@@ -106,21 +113,26 @@ def _params_of(params: SamplingParams, attempt: int) -> SamplingParams:
     return replace(params, temperature=_RETRY_TEMPERATURE, seed=params.seed or 0)
 
 
-def _collect(stream: DeltaStream) -> Draw:
+def _collect(stream: DeltaStream) -> Answer:
+    """Return the whole answer of one request; its value is its text, not yet read."""
     deltas = list(stream.checked())
     text = "".join(delta.text for delta in deltas)
     token_ids = tuple(token_id for delta in deltas for token_id in delta.token_ids)
     last = deltas[-1]
-    if not last.complete:
+    if not last.complete or last.finish_reason is None or last.usage is None:
         raise cut_answer(last, text, len(token_ids))
-    return Draw(text, token_ids, tuple(entry for delta in deltas for entry in delta.logprobs), last)
+    logprobs = tuple(entry for delta in deltas for entry in delta.logprobs)
+    return Answer(text, token_ids, text, last.finish_reason, last.usage, logprobs)
 
 
 def cut_answer(last: Delta, text: str, tokens: int) -> AnswerCut:
     """Return the error of an answer that is not whole."""
-    what = f"max_tokens ({tokens})" if last.finish_reason == "length" else "a stop string"
-    remedy = "raise it" if last.finish_reason == "length" else "choose one that no answer contains"
-    return AnswerCut(f"{what} ended inside an answer: {text[-60:]!r}; {remedy}", text)
+    why = {
+        "length": f"max_tokens ({tokens}) ended inside an answer; raise it",
+        "stop": "a stop string ended inside an answer; choose one that no answer contains",
+        "abort": "the answer was aborted",
+    }[last.finish_reason or "abort"]
+    return AnswerCut(f"{why}: {text[-60:]!r}", text)
 
 
 def _refused_for_good(refusal: AnswerRefused, draws: int) -> AnswerRefused:

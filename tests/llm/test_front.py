@@ -181,6 +181,11 @@ def test_after_the_last_retry_the_refusal_is_raised(tiny_llm, retries):
     assert caught.value.text == str(draws[-1])
 
 
+def test_retries_are_not_negative(tiny_llm):
+    with pytest.raises(InvalidRequest, match="retries"):
+        tiny_llm.generate("Hi", schema=int, retries=-1)
+
+
 def test_a_generator_answers_in_one_form(tiny_llm):
     generator = tiny_llm.generator(Point)
     assert generator("Hi") == tiny_llm.generate("Hi", schema=Point)
