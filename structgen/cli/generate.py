@@ -6,18 +6,18 @@ import importlib
 import json
 import os
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from structgen.engine.request import SamplingParams
-from structgen.engine.sources import DEFAULT_MODEL, resolve_model
-from structgen.engine.sources.console import console_progress
+from structgen.engine.sources.catalog import DEFAULT_MODEL
 from structgen.errors import InvalidRequest
 
 if TYPE_CHECKING:
-    from structgen.llm import LLM, Answer
+    from structgen.llm import Answer
 
 DEFAULTS = SamplingParams()
 
@@ -59,19 +59,28 @@ def generate(
 
     The text is shown as it comes on a terminal, and as a whole when it is piped.
     """
+    from structgen.llm import LLM
+
     form = answer_form(schema, pydantic, regex, choice)
     question = prompt if prompt not in (None, "-") else read_prompt()
     params = SamplingParams(
         temperature=temperature, top_p=top_p, top_k=top_k, min_p=min_p, seed=seed, max_tokens=max_tokens
     )
-    with load(model) as llm:
+    with LLM(model) as llm:
         if sys.stdout.isatty() and not as_json and pydantic is None:
-            for text in llm.stream(question, sampling_params=params, **form):
-                typer.echo(text, nl=False)
-            typer.echo()
+            show_live(llm.stream(question, sampling_params=params, **form))
             return
         answer = llm.generate(question, sampling_params=params, return_details=True, **form)
     typer.echo(as_object(answer) if as_json else answer.text)
+
+
+def show_live(texts: Iterator[str]) -> None:
+    """Show pieces of text as they come, and end the line whatever happens."""
+    try:
+        for text in texts:
+            typer.echo(text, nl=False)
+    finally:
+        typer.echo()
 
 
 def answer_form(
@@ -152,15 +161,6 @@ def read_prompt() -> str:
     if not prompt:
         raise InvalidRequest("standard input: empty; give a prompt there or as an argument")
     return prompt
-
-
-def load(model: str) -> LLM:
-    """Load a model; a download shows how far it has come."""
-    from structgen.llm import LLM
-
-    with console_progress(model) as progress:
-        resolve_model(model, progress=progress)
-    return LLM(model)
 
 
 def as_object(answer: Answer) -> str:
