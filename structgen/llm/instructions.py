@@ -1,8 +1,8 @@
 """How a model is told what its answer must be: short, plain, and in words that small models follow.
 
-The grammar holds the model to the form whatever it was told; being told makes the *content* right. Of twelve ways to
-say it, one line that looks like the answer did best with SmolLM2-135M (``benchmarks/prompting.py`` measures them): a
-schema as JSON or keys in a list were followed less, and made the model spread its answer over many lines.
+The grammar holds the model to the form whatever it was told; being told makes the *content* right. A line that looks
+like the answer did best with SmolLM2-135M: 23 of 25 questions right, against 22 with the schema as JSON, 20 with its
+keys in a list and 19 without a word (``benchmarks/prompting.py``).
 """
 
 from __future__ import annotations
