@@ -181,6 +181,12 @@ STRICT = [
     ({"type": "number"}, "1e-07", True),
     ({"type": "number"}, "1.5e+300", True),
     ({"type": "number"}, "1e400", False),
+    ({"type": "number"}, "5e-324", True),
+    ({"type": "number"}, "1e-310", True),
+    ({"type": "number"}, "9e+307", True),
+    ({"type": "number"}, "1.7e+308", True),
+    ({"type": "number"}, "9e+308", False),
+    ({"type": "number"}, "1.8e+308", False),
     ({"type": "boolean"}, " true", False),
     ({"type": "boolean"}, "true ", False),
     ({"type": "array", "items": {"type": "null"}}, "[ null ,\n null ]", True),
@@ -256,6 +262,37 @@ def test_a_reference_to_itself_alone_adds_nothing(vocabulary):
         compile_json_schema({"$ref": "#"}, vocabulary)
 
 
+def test_values_are_held_against_rules_that_lead_back(vocabulary):
+    tree = {"anyOf": [{"type": "null"}, {"const": [None], "items": {"$ref": "#/$defs/t"}}]}
+    automaton = compile_json_schema({"$defs": {"t": tree}, "$ref": "#/$defs/t"}, vocabulary)
+    assert automaton.accepts("[null]")
+    assert automaton.accepts("null")
+    assert not automaton.accepts("[[null]]")
+
+
+def test_one_object_at_two_places_has_two_meanings(vocabulary):
+    shared = {"$ref": "#/$defs/x"}
+
+    def part(name, kind):
+        defs = {"x": {"type": kind}}
+        return {
+            "$id": f"http://{name}/",
+            "$defs": defs,
+            "type": "object",
+            "properties": {"v": shared},
+            "required": ["v"],
+        }
+
+    schema = {
+        "type": "object",
+        "properties": {"a": part("a", "string"), "b": part("b", "integer")},
+        "required": ["a", "b"],
+    }
+    automaton = compile_json_schema(schema, vocabulary)
+    assert automaton.accepts('{"a": {"v": "x"}, "b": {"v": 1}}')
+    assert not automaton.accepts('{"a": {"v": "x"}, "b": {"v": "x"}}')
+
+
 def test_a_schema_that_needs_itself_is_unsatisfiable(vocabulary):
     schema = {"type": "object", "properties": {"next": {"$ref": "#"}}, "required": ["next"]}
     with pytest.raises(UnsatisfiableSchema):
@@ -315,6 +352,12 @@ def test_what_is_not_held_is_refused_with_its_place(vocabulary, schema, pointer,
         ({"$ref": "#/nowhere"}, "/$ref"),
         ({"$ref": "#/$defs/x", "$defs": {"x": 3}}, "/$ref"),
         ({"items": 3}, "/items"),
+        ({"$id": 5}, "/$id"),
+        ({"$schema": ["x"]}, "/$schema"),
+        ({"type": "object", "properties": {"a": {"$id": "http://[x", "$ref": "#"}}}, "/properties/a/$id"),
+        ({"properties": {1: {}}}, "/properties"),
+        ({"const": {1, 2}}, "/const"),
+        ({"const": [b"x"]}, "/const/0"),
         ("a string", ""),
         (None, ""),
     ],
@@ -373,6 +416,18 @@ def test_nesting_that_is_too_deep_is_a_limit(vocabulary):
     for schema in (ways, {"const": value}):
         with pytest.raises(GrammarLimitExceeded, match="nested too deeply"):
             compile_json_schema(schema, vocabulary)
+
+
+def test_a_schema_that_holds_itself_is_a_limit(vocabulary):
+    schema: dict = {"type": "object", "properties": {}}
+    schema["properties"]["again"] = schema
+    with pytest.raises(GrammarLimitExceeded, match="holds itself"):
+        compile_json_schema(schema, vocabulary)
+
+
+def test_a_number_too_long_to_write_is_a_limit(vocabulary):
+    with pytest.raises(GrammarLimitExceeded, match="bits"):
+        compile_json_schema({"enum": [10**5000]}, vocabulary)
 
 
 def test_the_callers_schema_is_left_as_it_was(vocabulary):

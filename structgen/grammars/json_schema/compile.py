@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from structgen.errors import EmptyLanguage, InvalidGrammar, UnsatisfiableSchema, UnsupportedSchema
+from structgen.errors import EmptyLanguage, GrammarLimitExceeded, InvalidGrammar, UnsatisfiableSchema, UnsupportedSchema
 from structgen.grammars.expr import Expr, Rule, alternation, call
 from structgen.grammars.json_schema import text
 from structgen.grammars.json_schema.location import open_document
@@ -68,13 +68,14 @@ def compile_json_schema(
     _check_option("numbers", numbers, ("canonical", "any"))
     _check_option("formats", formats, ("assert", "annotate"))
     _check_option("property_order", property_order, ("schema",))
-    root = open_document(schema, default_dialect, registry)
-    writer = _Writer(Algebra(formats), numbers)
-    start = Rule("schema", lambda: writer.value((root,)))
     try:
-        return TokenAutomaton(start, vocabulary)
+        root = open_document(schema, default_dialect, registry)
+        writer = _Writer(Algebra(formats), numbers)
+        return TokenAutomaton(Rule("the schema", lambda: writer.value((root,))), vocabulary)
     except EmptyLanguage as error:
         raise UnsatisfiableSchema("", "no JSON value can meet it: the schema is unsatisfiable") from error
+    except RecursionError as error:
+        raise GrammarLimitExceeded("the schema is nested too deeply, or holds itself; flatten it") from error
 
 
 def _check_option(name: str, value: str, known: tuple[str, ...]) -> None:

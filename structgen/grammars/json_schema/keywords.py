@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeGuard, cast
 
 from structgen.errors import InvalidSchema, UnsupportedSchema
 
-__all__ = ["TYPES", "check_keywords", "escape_pointer", "is_array", "is_object"]
+__all__ = ["TYPES", "check_keywords", "copy_json", "escape_pointer", "is_array", "is_object"]
 
 TYPES = ("null", "boolean", "integer", "number", "string", "array", "object")
 
@@ -72,6 +72,27 @@ def is_array(value: Any) -> TypeGuard[list[Any]]:
 def escape_pointer(token: str) -> str:
     """A reference token of a JSON pointer (RFC 6901)."""
     return token.replace("~", "~0").replace("/", "~1")
+
+
+def copy_json(value: Any, pointer: str) -> Any:
+    """A copy of a JSON value in which no two places share an object.
+
+    Raises
+    ------
+    InvalidSchema
+        Something in it is no JSON: a key that is no string, a set.
+    """
+    if is_object(value):
+        wrong = next((key for key in value if not isinstance(cast("object", key), str)), None)
+        if wrong is not None:
+            raise InvalidSchema(pointer, f"the key {wrong!r} is no string")
+        return {key: copy_json(its, f"{pointer}/{escape_pointer(key)}") for key, its in value.items()}
+    if isinstance(value, (list, tuple)):
+        items = cast("Sequence[object]", value)
+        return [copy_json(item, f"{pointer}/{place}") for place, item in enumerate(items)]
+    if value is None or isinstance(value, (str, int, float)):
+        return value
+    raise InvalidSchema(pointer, f"{value!r} is no JSON value")
 
 
 def check_keywords(schema: dict[str, Any], pointer: str, formats: str) -> None:

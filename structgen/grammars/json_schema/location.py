@@ -5,14 +5,14 @@ from __future__ import annotations
 import importlib
 from collections.abc import Mapping
 from typing import Any, TypeGuard, cast
-from urllib.parse import unquote
+from urllib.parse import unquote, urlsplit
 
 import referencing
 import referencing.exceptions
 import referencing.jsonschema
 
 from structgen.errors import InvalidSchema, UnsupportedSchema
-from structgen.grammars.json_schema.keywords import escape_pointer, is_object
+from structgen.grammars.json_schema.keywords import copy_json, escape_pointer, is_object
 
 __all__ = ["Location", "open_document"]
 
@@ -20,8 +20,9 @@ __all__ = ["Location", "open_document"]
 _META_SCHEMAS: Any = importlib.import_module("jsonschema_specifications").REGISTRY
 
 DEFAULT_DIALECT = "https://json-schema.org/draft/2020-12/schema"
+DRAFT_4 = "http://json-schema.org/draft-04/schema"
 _DIALECTS = {
-    "http://json-schema.org/draft-04/schema": False,
+    DRAFT_4: False,
     "http://json-schema.org/draft-06/schema": False,
     "http://json-schema.org/draft-07/schema": False,
     "https://json-schema.org/draft/2019-09/schema": True,
@@ -58,6 +59,7 @@ class Location:
         return hash(self._key())
 
     def _key(self) -> object:
+        # Documents are copied when they are opened, so that each place has an object of its own.
         return self.schema if isinstance(self.schema, bool) else id(self.schema)
 
     @property
@@ -84,7 +86,7 @@ class Location:
             found: Any = self._resolver.lookup(reference)
         except (referencing.exceptions.Unresolvable, ValueError) as error:
             raise InvalidSchema(f"{self.pointer}/$ref", f"{reference!r} names nothing") from error
-        except AttributeError as error:  # how the library meets something on the way that is no schema
+        except (AttributeError, TypeError) as error:  # how the library meets what is no schema, on the way or there
             raise InvalidSchema(f"{self.pointer}/$ref", f"{reference!r} is not a schema") from error
         if not (isinstance(found.contents, bool) or is_object(found.contents)):
             raise InvalidSchema(f"{self.pointer}/$ref", f"{reference!r} is not a schema")
@@ -106,7 +108,9 @@ def open_document(schema: Any, default_dialect: str | None, registry: Any) -> Lo
     """
     if not (isinstance(schema, bool) or is_object(schema)):
         raise InvalidSchema("", f"a schema is an object or a boolean, not {type(schema).__name__}")
+    schema = copy_json(schema, "")
     dialect = _dialect(schema, default_dialect or DEFAULT_DIALECT, "")
+    _check_identifier(schema, dialect, "")
     resource = _resource(schema, dialect)
     known = _known_documents(registry, dialect)
     base = resource.id() or ""
@@ -123,8 +127,17 @@ def _known_documents(registry: Any, dialect: str) -> Any:
         raise TypeError(
             f"registry is a mapping of URI to schema or a referencing.Registry, not {type(registry).__name__}"
         )
-    resources = [(uri, _resource(its, _dialect(its, dialect, uri))) for uri, its in registry.items()]
+    resources = [(uri, _registered(uri, its, dialect)) for uri, its in registry.items()]
     return _META_SCHEMAS.with_resources(resources)
+
+
+def _registered(uri: object, schema: Any, dialect: str) -> Any:
+    if not isinstance(uri, str):
+        raise TypeError(f"registry is a mapping of URI to schema; {uri!r} is no URI")
+    schema = copy_json(schema, uri)
+    dialect = _dialect(schema, dialect, uri)
+    _check_identifier(schema, dialect, uri)
+    return _resource(schema, dialect)
 
 
 def _is_mapping(value: Any) -> TypeGuard[Mapping[str, Any]]:
@@ -135,14 +148,31 @@ def _enter(schema: Any, pointer: str, resolver: Any, dialect: str) -> Location:
     """A location whose own ``$schema`` and ``$id`` count, if it has them."""
     if isinstance(schema, dict):
         dialect = _dialect(schema, dialect, pointer)
-        if "$id" in schema or "id" in schema:
+        if _check_identifier(schema, dialect, pointer):
             resolver = resolver.in_subresource(_resource(schema, dialect))
     return Location(schema, pointer, resolver, dialect)
 
 
+def _check_identifier(schema: Any, dialect: str, pointer: str) -> bool:
+    """Whether a schema has an identifier of its own, which must be a URI reference."""
+    name = "id" if dialect == DRAFT_4 else "$id"
+    if not is_object(schema) or name not in schema:
+        return False
+    try:
+        urlsplit(schema[name])
+        is_uri = isinstance(schema[name], str)
+    except (ValueError, AttributeError, TypeError):
+        is_uri = False
+    if not is_uri:
+        raise InvalidSchema(f"{pointer}/{name}", f"{schema[name]!r} is no URI")
+    return True
+
+
 def _dialect(schema: Any, default: str, pointer: str) -> str:
     uri = schema.get("$schema", default) if is_object(schema) else default
-    plain = uri.removesuffix("#") if isinstance(uri, str) else uri
+    if not isinstance(uri, str):
+        raise InvalidSchema(f"{pointer}/$schema", f"{uri!r} is no URI")
+    plain = uri.removesuffix("#")
     if plain not in _DIALECTS:
         known = ", ".join(_DIALECTS)
         raise UnsupportedSchema(f"{pointer}/$schema", "$schema", f"{uri!r} is none of the dialects {known}")

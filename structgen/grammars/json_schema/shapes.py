@@ -85,15 +85,18 @@ class Algebra:
         self._open: set[Location] = set()
 
     def expand(self, conjunction: Conjunction) -> tuple[Shape, ...]:
-        """The shapes of ``conjunction``; none where nothing can meet it."""
-        shapes: tuple[Shape, ...] = (Shape(),)
-        for location in conjunction:
-            shapes = _product(shapes, self._shapes_of(location), location.pointer)
-        return tuple(filter(None, map(self._settle, shapes)))
+        """The shapes of ``conjunction``, of their values only those that meet the rules; none where nothing can."""
+        return tuple(filter(None, map(self._settle, self._unsettled(conjunction))))
 
     def holds(self, value: Any, conjunction: Conjunction) -> bool:
         """Whether ``value`` meets ``conjunction``."""
-        return any(self._fits(value, shape) for shape in self.expand(conjunction))
+        return any(self._fits(value, shape) for shape in self._unsettled(conjunction))
+
+    def _unsettled(self, conjunction: Conjunction) -> tuple[Shape, ...]:
+        shapes: tuple[Shape, ...] = (Shape(),)
+        for location in conjunction:
+            shapes = _product(shapes, self._shapes_of(location), location.pointer)
+        return shapes
 
     def _settle(self, shape: Shape) -> Shape | None:
         """``shape`` with only those of its values that meet its rules; ``None`` where nothing is left."""
@@ -146,7 +149,7 @@ class Algebra:
         if "anyOf" in schema:
             ways = [self._shapes_of(location.child("anyOf", number)) for number in range(len(schema["anyOf"]))]
             shapes = _product(shapes, tuple(shape for way in ways for shape in way), location.pointer)
-        return tuple(filter(None, map(self._settle, shapes)))
+        return shapes
 
 
 def both(one: Conjunction, other: Conjunction) -> Conjunction:

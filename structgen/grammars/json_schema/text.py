@@ -12,6 +12,7 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from structgen.errors import GrammarLimitExceeded
 from structgen.grammars.charset import CharSet
 from structgen.grammars.expr import (
     EPSILON,
@@ -35,6 +36,8 @@ __all__ = ["ANY_NUMBER", "BOOLEAN", "INTEGER", "NULL", "NUMBER", "STRING", "arra
 MAX_DIGITS = 20
 """Digits before the point, and after it, that a canonical number has at most."""
 MAX_INDENT = 64
+_MAX_BITS = 13_000
+"""Of a number in ``enum`` or ``const``: beyond 4,300 digits Python refuses to write it."""
 
 _DIGIT = byte_set(range(0x30, 0x3A))
 _DIGIT_1_9 = byte_set(range(0x31, 0x3A))
@@ -73,17 +76,26 @@ def _number() -> Expr:
     digits = alternation(literal(b"0"), sequence(_DIGIT_1_9, repetition(_DIGIT, 0, MAX_DIGITS - 1)))
     ends_well = sequence(repetition(_DIGIT, 0, MAX_DIGITS - 1), _DIGIT_1_9)  # no trailing zero
     fraction = sequence(literal(b"."), alternation(literal(b"0"), ends_well))
-    exponent = alternation(
-        sequence(optional(literal(b"0")), _DIGIT_1_9),
-        sequence(_DIGIT_1_9, _DIGIT),
-        sequence(byte_set(b"12"), _DIGIT, _DIGIT),
-        sequence(literal(b"30"), byte_set(b"012345678")),  # beyond 1e308 a double is infinite
-    )
-    scientific = sequence(
-        _DIGIT_1_9, optional(sequence(literal(b"."), ends_well)), literal(b"e"), byte_set(b"+-"), exponent
+    small = alternation(sequence(optional(literal(b"0")), _DIGIT_1_9), sequence(_DIGIT_1_9, _DIGIT))
+    hundreds = sequence(byte_set(b"12"), _DIGIT, _DIGIT)
+    negative = alternation(small, hundreds, sequence(literal(b"3"), byte_set(b"01"), _DIGIT), _below(b"32", b"01234"))
+    positive = alternation(small, hundreds, _below(b"30", b"01234567"))
+    mantissa = sequence(_DIGIT_1_9, optional(sequence(literal(b"."), ends_well)))
+    # From 1.8e308 on a double is infinite.
+    up_to_1_79 = alternation(sequence(byte_set(b"0123456"), repetition(_DIGIT, 0, 16)), literal(b"7"))
+    below_1_79 = sequence(literal(b"7"), byte_set(b"012345678"), repetition(_DIGIT, 0, 15))
+    largest = sequence(literal(b"1"), optional(sequence(literal(b"."), alternation(up_to_1_79, below_1_79))))
+    scientific = alternation(
+        sequence(mantissa, literal(b"e-"), negative),
+        sequence(mantissa, literal(b"e+"), positive),
+        sequence(largest, literal(b"e+308")),
     )
     signed = sequence(optional(literal(b"-")), alternation(sequence(digits, fraction), scientific))
     return alternation(_integer(), signed)
+
+
+def _below(prefix: bytes, last: bytes) -> Expr:
+    return sequence(literal(prefix), byte_set(last))
 
 
 def _any_number() -> Expr:
@@ -163,6 +175,8 @@ def _string_literal(text: str) -> Expr:
 
 def _number_literal(number: float) -> Expr:
     if isinstance(number, int):
+        if number.bit_length() > _MAX_BITS:
+            raise GrammarLimitExceeded(f"a number of more than {_MAX_BITS} bits cannot be written out")
         return literal(str(number).encode())
     if not math.isfinite(number):  # Python reads them from a schema file; JSON has no such number
         return NEVER
