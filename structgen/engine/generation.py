@@ -16,6 +16,9 @@ from structgen.grammars import TokenVocabulary
 
 __all__ = ["Generation"]
 
+_CHUNK = 256
+"""Tokens that one step computes at most: a long prompt neither keeps the others waiting nor outlives its reader."""
+
 
 class _Drawn(NamedTuple):
     token_id: int | None
@@ -77,15 +80,17 @@ class Generation:
         return self._delta(*self._append_forced([], ""))
 
     def step(self) -> Delta:
-        """Compute the known tokens and draw the next.
+        """Compute the known tokens, `_CHUNK` of them at most, and draw the next once all are.
 
         Raises
         ------
         GenerationError
             No allowed token has a finite logit.
         """
-        logits = self._runner.forward(self._cache, self._pending)  # [vocabulary]
-        self._pending = []
+        chunk, self._pending = self._pending[:_CHUNK], self._pending[_CHUNK:]
+        logits = self._runner.forward(self._cache, chunk)  # [vocabulary]
+        if self._pending:
+            return self._delta([], "")
         drawn = self._draw(logits)
         logprobs = () if drawn.logprobs is None else (drawn.logprobs,)
         if drawn.token_id is None:

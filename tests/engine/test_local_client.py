@@ -101,6 +101,15 @@ def test_running_requests_take_one_step_each(client, runner):
     assert sequences[start : start + 9] == [first, second, third] * 3
 
 
+def test_a_long_prompt_takes_its_turn_in_chunks(client, runner):
+    long_prompt = PROMPT * 15  # 300 tokens
+    long, short = client.submit(Request(long_prompt, WARM)), client.submit(Request(PROMPT, WARM))
+    finish(short)
+    finish(long)
+    of_long = [count for cache, count in runner.calls if cache is runner.calls[0][0]]
+    assert of_long[:3] == [256, 44, 1]
+
+
 def test_no_more_requests_run_at_once_than_allowed(runner, vocabulary):
     endless = SamplingParams(temperature=1, seed=3, max_tokens=16, ignore_eos=True)
     with LocalClient(runner, vocabulary, max_num_seqs=2) as client:
