@@ -178,9 +178,16 @@ class Sampler:
         if params.top_k and params.top_k < len(token_ids):
             values = logits[token_ids]
             token_ids = token_ids[values >= torch.topk(values, params.top_k).values[-1]]
-        if params.top_p < 1:
-            values, order = torch.sort(logits[token_ids], descending=True, stable=True)
-            probabilities = torch.softmax(values.double(), dim=-1)
-            before = torch.cumsum(probabilities, dim=-1) - probabilities
-            token_ids = token_ids[order[before < params.top_p].sort().values]
-        return token_ids
+        return self._nucleus(logits, token_ids) if params.top_p < 1 else token_ids
+
+    def _nucleus(self, logits: torch.Tensor, token_ids: torch.Tensor) -> torch.Tensor:
+        """Return the ids, ascending, of the most likely tokens that together reach top-p; equals by lower id."""
+        values, top_p = logits[token_ids].double(), self._params.top_p
+        total = torch.logsumexp(values, dim=-1)
+        # Tokens below (1 - top_p) / n have less than 1 - top_p together, so none is in. Sorting the rest is cheap.
+        likely = values >= total + math.log((1 - top_p) / len(values)) - 1e-6
+        token_ids, values = token_ids[likely], values[likely]
+        values, order = torch.sort(values, descending=True, stable=True)
+        probabilities = torch.exp(values - total)
+        before = torch.cumsum(probabilities, dim=-1) - probabilities
+        return token_ids[order[before < top_p].sort().values]
