@@ -9,7 +9,7 @@ from collections import OrderedDict
 from typing import cast
 
 from structgen.engine.request import GrammarSpec
-from structgen.errors import InvalidGrammar, InvalidRequest, PluginError
+from structgen.errors import GrammarLimitExceeded, InvalidGrammar, InvalidRequest, PluginError
 from structgen.grammars import TokenAutomaton, TokenVocabulary
 from structgen.plugins import registry
 
@@ -76,3 +76,5 @@ def _key(spec: GrammarSpec) -> str:
         return json.dumps([spec.kind, spec.source, dict(spec.options)])
     except (TypeError, ValueError) as error:
         raise InvalidRequest(f"grammar: the source of a {spec.kind!r} grammar is not plain data: {error}") from error
+    except RecursionError as error:
+        raise GrammarLimitExceeded(f"grammar: the source of a {spec.kind!r} grammar is nested too deeply") from error

@@ -18,7 +18,19 @@ from structgen.engine.runner import Runner
 from structgen.errors import BudgetTooSmall, InvalidRequest, PromptTooLong
 from structgen.grammars import TokenAutomaton, TokenVocabulary
 
-__all__ = ["LocalClient"]
+__all__ = ["LocalClient", "check_max_num_seqs"]
+
+
+def check_max_num_seqs(max_num_seqs: object) -> None:
+    """Refuse what is no number of requests that run at once.
+
+    Raises
+    ------
+    InvalidRequest
+        It is not a whole number, or below 1.
+    """
+    if not isinstance(max_num_seqs, int) or isinstance(max_num_seqs, bool) or max_num_seqs < 1:
+        raise InvalidRequest(f"max_num_seqs: must be a whole number of at least 1, not {max_num_seqs!r}")
 
 
 class LocalClient(EngineClient):
@@ -35,8 +47,7 @@ class LocalClient(EngineClient):
     """
 
     def __init__(self, runner: Runner, vocabulary: TokenVocabulary, *, max_num_seqs: int = 16) -> None:
-        if max_num_seqs < 1:
-            raise InvalidRequest(f"max_num_seqs: must be at least 1, not {max_num_seqs}")
+        check_max_num_seqs(max_num_seqs)
         self._runner = runner
         self._vocabulary = vocabulary
         self._grammars = GrammarCache(vocabulary)

@@ -55,7 +55,7 @@ def _decode(text: str) -> object:
         return None
     try:
         return JSON.decode(text)
-    except json.JSONDecodeError as error:
+    except ValueError as error:  # a JSONDecodeError, or an integer of more digits than Python reads
         raise ToolError(f"arguments are not JSON: {error}") from error
     except RecursionError as error:
         raise ToolError("arguments are nested too deeply") from error

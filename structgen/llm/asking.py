@@ -13,7 +13,7 @@ from structgen.llm.answers import Answer
 from structgen.llm.forms import AnswerForm
 from structgen.llm.prompting import PromptWriter, Question
 
-__all__ = ["Asker", "cut_answer"]
+__all__ = ["Asker", "check_retries", "cut_answer", "read_sampling_params"]
 
 _RETRY_TEMPERATURE = 0.7
 
@@ -41,7 +41,7 @@ class Asker:
         Raises
         ------
         InvalidRequest
-            ``retries`` is negative.
+            ``retries`` is no whole number from 0 on.
         AnswerRefused
             An answer was refused ``retries`` + 1 times.
         AnswerCut
@@ -49,8 +49,7 @@ class Asker:
         RequestError, GrammarError, GenerationError
             A request cannot be served, or failed. The other requests are aborted then.
         """
-        if retries < 0:
-            raise InvalidRequest(f"retries: must be at least 0, not {retries}")
+        check_retries(retries)
         answers: dict[int, Answer] = {}
         unanswered = dict(enumerate(questions))
         for attempt in range(retries + 1):
@@ -103,6 +102,35 @@ class Asker:
 
     def _submit(self, question: Question, params: SamplingParams, choice: int) -> DeltaStream:
         return self._client.submit(Request(self.writer.write(question), params, question.form.grammar, choice))
+
+
+def check_retries(retries: object) -> None:
+    """Refuse what is no number of retries.
+
+    Raises
+    ------
+    InvalidRequest
+        It is not a whole number, or negative.
+    """
+    if not isinstance(retries, int) or isinstance(retries, bool) or retries < 0:
+        raise InvalidRequest(f"retries: must be a whole number of at least 0, not {retries!r}")
+
+
+def read_sampling_params(params: object) -> SamplingParams:
+    """Return how tokens are chosen; the defaults for None.
+
+    Raises
+    ------
+    InvalidRequest
+        These are no ``SamplingParams``.
+    """
+    if params is None:
+        return SamplingParams()
+    if not isinstance(params, SamplingParams):
+        raise InvalidRequest(
+            f"sampling_params: expected SamplingParams(temperature=..., ...), not {type(params).__name__}"
+        )
+    return params
 
 
 def _params_of(params: SamplingParams, attempt: int) -> SamplingParams:

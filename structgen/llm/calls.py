@@ -7,7 +7,7 @@ tools and how it writes a call. This module says what such a plugin must give; t
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol, cast, runtime_checkable
 
@@ -179,9 +179,13 @@ def load_call_format(name: str) -> CallFormat:
 
     Raises
     ------
+    InvalidRequest
+        This is no name.
     PluginError
         There is none, or it cannot be loaded.
     """
+    if not isinstance(name, str):
+        raise InvalidRequest(f"call_format: expected a name, not {type(name).__name__}")
     made = registry("structgen.call_formats").load(name)
     if not callable(made):
         raise PluginError(f"structgen.call_formats: {name!r} is not a class or function that makes a call format")
@@ -194,8 +198,10 @@ def as_tools(tools: Sequence[object]) -> list[Tool]:
     Raises
     ------
     InvalidRequest
-        One of them is neither, or two have one name; the message names the place.
+        This is no list, one of them is neither, or two have one name; the message names the place.
     """
+    if not isinstance(tools, Iterable) or isinstance(tools, (str, bytes, Mapping)):
+        raise InvalidRequest(f"tools: expected a list of tools, not {type(tools).__name__}")
     found = [_as_tool(tool, f"tools[{place}]") for place, tool in enumerate(tools)]
     if not found:
         raise InvalidRequest("tools: the list is empty; leave it out, or give a tool")

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from structgen.errors import InvalidRequest, ToolError
-from structgen.llm.json_schema import check_instance, close_objects
+from structgen.llm.json_schema import bounded_nesting, check_instance, close_objects
 
 __all__ = ["TOOL_NAME", "DeclaredTool", "read_declaration"]
 
@@ -84,4 +84,5 @@ def _parameters(parameters: object, where: str) -> dict[str, object]:
         raise InvalidRequest(f"{where}.type: arguments are an object, not {parameters['type']!r}")
     if not isinstance(parameters.get("properties", {}), Mapping):
         raise InvalidRequest(f"{where}.properties: expected an object, not {parameters['properties']!r}")
-    return close_objects({"type": "object", "properties": {}, **parameters})
+    with bounded_nesting():
+        return close_objects({"type": "object", "properties": {}, **parameters})

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from typing_extensions import override
 
-from structgen._reasons import validation_reason
+from structgen._reasons import encodable, validation_reason
 from structgen.engine.request import GrammarSpec
 from structgen.errors import AnswerRefused, InvalidRequest, ToolError
 from structgen.llm.calls import CallFormat, Tool, ToolCall
 from structgen.llm.instructions import describe_choices, describe_pattern, describe_schema
-from structgen.llm.json_schema import check_instance, close_objects
+from structgen.llm.json_schema import bounded_nesting, check_instance, close_objects
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
@@ -72,7 +72,7 @@ class ChoiceForm(TextForm):
     """One of several texts."""
 
     def __init__(self, choices: Sequence[str]) -> None:
-        choices = [] if isinstance(choices, str) else list(choices)
+        choices = list(choices) if isinstance(choices, Iterable) and not isinstance(choices, str) else []
         if not choices or not all(isinstance(choice, str) for choice in choices):
             raise InvalidRequest("choice: expected a list of at least one string")
         self.grammar = GrammarSpec("choice", choices)
@@ -85,12 +85,16 @@ class SchemaForm(AnswerForm):
     def __init__(self, schema: Mapping[str, object]) -> None:
         self._schema = dict(schema)
         self.grammar = GrammarSpec("json_schema", self._schema)
-        self.instructions = describe_schema(self._schema)
+        with bounded_nesting():
+            self.instructions = describe_schema(self._schema)
 
     @override
     def read(self, text: str) -> object:
-        value = json.loads(text)
-        wrong = check_instance(value, self._schema)
+        try:
+            value = json.loads(text)
+            wrong = check_instance(value, self._schema)
+        except RecursionError as error:
+            raise AnswerRefused("The JSON is nested too deeply.", text) from error
         if wrong is not None:
             raise AnswerRefused(wrong, text)
         return value
@@ -107,9 +111,10 @@ class TypeForm(AnswerForm):
             schema = self._adapter.json_schema(mode="validation")
         except (PydanticUserError, NameError) as error:
             raise InvalidRequest(f"schema: {kind!r} is not a type that pydantic can write as JSON: {error}") from error
-        schema = close_objects(schema)
+        with bounded_nesting():
+            schema = close_objects(schema)
+            self.instructions = describe_schema(schema)
         self.grammar = GrammarSpec("json_schema", schema)
-        self.instructions = describe_schema(schema)
 
     @override
     def read(self, text: str) -> object:
@@ -119,6 +124,8 @@ class TypeForm(AnswerForm):
             return self._adapter.validate_json(text)
         except ValidationError as error:
             raise AnswerRefused(validation_reason(error), text) from error
+        except UnicodeEncodeError as error:  # pydantic cannot carry half a surrogate pair in a validator's message
+            raise AnswerRefused(encodable(error.object), text) from error
 
 
 class CallForm(AnswerForm):
@@ -127,9 +134,10 @@ class CallForm(AnswerForm):
     def __init__(self, tools: Sequence[Tool], call_format: CallFormat, *, shown_by_template: bool) -> None:
         self._tools = {tool.name: tool for tool in tools}
         self._format = call_format
-        self.grammar = call_format.grammar(tools)
         self.opening = call_format.opening
-        self.instructions = "" if shown_by_template else call_format.system_part(tools)
+        with bounded_nesting():
+            self.grammar = call_format.grammar(tools)
+            self.instructions = "" if shown_by_template else call_format.system_part(tools)
 
     @override
     def read(self, text: str) -> object:

@@ -14,10 +14,10 @@ from typing_extensions import Self
 from structgen.engine.request import Delta, SamplingParams
 from structgen.engine.sources.catalog import DEFAULT_MODEL
 from structgen.errors import InvalidRequest
-from structgen.llm.asking import Asker, cut_answer
+from structgen.llm.asking import Asker, check_retries, cut_answer, read_sampling_params
 from structgen.llm.calls import Tool, as_tools, load_call_format
 from structgen.llm.forms import AnswerForm, CallForm, answer_form
-from structgen.llm.generator import Generator
+from structgen.llm.generator import Generator, as_prompts
 from structgen.llm.messages import are_conversations, read_messages
 from structgen.llm.prompting import PromptWriter, Question
 
@@ -83,13 +83,16 @@ class LLM:
         call_format: str = "hermes",
     ) -> None:
         # torch comes in here and not with the module: `import structgen` stays quick
-        from structgen.engine.local_client import LocalClient
+        from structgen.engine.local_client import LocalClient, check_max_num_seqs
         from structgen.engine.models.loading import load_model
         from structgen.engine.runner import TorchRunner
         from structgen.engine.sources import resolve_model
         from structgen.engine.sources.console import console_progress
         from structgen.grammars import TokenVocabulary
 
+        if not isinstance(model, (str, os.PathLike)):
+            raise InvalidRequest(f"model: expected a name or a path, not {type(model).__name__}")
+        check_max_num_seqs(max_num_seqs)
         self.call_format = load_call_format(call_format)
         with console_progress(os.fspath(model)) as progress:
             local = resolve_model(model, progress=progress)
@@ -200,7 +203,7 @@ class LLM:
         questions = [
             Question(form, messages=tuple(conversation), tools=offered, show_form=show_schema) for conversation in read
         ]
-        answers = self._asker.ask(questions, sampling_params or SamplingParams(), retries)
+        answers = self._asker.ask(questions, read_sampling_params(sampling_params), retries)
         found = answers if return_details else [answer.value for answer in answers]
         return found if several else found[0]
 
@@ -242,7 +245,7 @@ class LLM:
         else:
             messages = [{"role": "user", "content": prompt}] if isinstance(prompt, str) else prompt
             question = Question(form, messages=tuple(read_messages(messages)), tools=offered, show_form=show_schema)
-        deltas = self._asker.stream(question, sampling_params or SamplingParams())
+        deltas = self._asker.stream(question, read_sampling_params(sampling_params))
         return deltas if return_details else _texts(deltas)
 
     def generator(
@@ -310,4 +313,9 @@ def default_llm() -> LLM:
 
 def generate(prompts: str | Sequence[str], **options: Any) -> Any:
     """Answer one prompt or a list of them with the default model; everything is as in :meth:`LLM.generate`."""
+    # Checked here too: the first call fetches and loads a model, and a wrong argument should not wait for that.
+    as_prompts(prompts)
+    answer_form(*(options.get(name) for name in ("schema", "regex", "choice")))
+    read_sampling_params(options.get("sampling_params"))
+    check_retries(options.get("retries", 0))
     return default_llm().generate(prompts, **options)

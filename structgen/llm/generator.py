@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from structgen.engine.request import SamplingParams
-from structgen.llm.asking import Asker
+from structgen.errors import InvalidRequest
+from structgen.llm.asking import Asker, read_sampling_params
 from structgen.llm.forms import AnswerForm
 
-__all__ = ["Generator"]
+__all__ = ["Generator", "as_prompts"]
 
 
 class Generator:
@@ -40,8 +41,23 @@ class Generator:
         """Answer one prompt or a list of them; everything is as in :meth:`structgen.LLM.generate`."""
         questions = [
             self._asker.writer.question(prompt, self._form, chat_template=chat_template, show_form=show_schema)
-            for prompt in ([prompts] if isinstance(prompts, str) else prompts)
+            for prompt in as_prompts(prompts)
         ]
-        answers = self._asker.ask(questions, sampling_params or SamplingParams(), retries)
+        answers = self._asker.ask(questions, read_sampling_params(sampling_params), retries)
         found = answers if return_details else [answer.value for answer in answers]
         return found[0] if isinstance(prompts, str) else found
+
+
+def as_prompts(prompts: object) -> list[object]:
+    """Return one prompt or several as a list of them; each is read when it is written for the model.
+
+    Raises
+    ------
+    InvalidRequest
+        This is neither a text nor a list.
+    """
+    if isinstance(prompts, str):
+        return [prompts]
+    if not isinstance(prompts, Iterable) or isinstance(prompts, (bytes, Mapping)):
+        raise InvalidRequest(f"prompts: expected a string or a list of strings, not {type(prompts).__name__}")
+    return list(prompts)

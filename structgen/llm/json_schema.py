@@ -2,14 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
 from typing import Any, cast
 
-__all__ = ["check_instance", "close_objects", "map_subschemas"]
+from structgen.errors import GrammarLimitExceeded
+
+__all__ = ["bounded_nesting", "check_instance", "close_objects", "map_subschemas"]
 
 _ONE = frozenset({"items", "additionalProperties", "additionalItems", "contains", "not", "if", "then", "else"})
 _MANY = frozenset({"anyOf", "oneOf", "allOf", "prefixItems", "items"})
 _NAMED = frozenset({"properties", "patternProperties", "$defs", "definitions", "dependentSchemas"})
+
+
+@contextmanager
+def bounded_nesting() -> Generator[None, None, None]:
+    """Walk schemas in here: one that is nested too deeply for the interpreter's stack, or holds itself, is refused.
+
+    Raises
+    ------
+    GrammarLimitExceeded
+        The stack ended.
+    """
+    try:
+        yield
+    except RecursionError as error:
+        raise GrammarLimitExceeded("the schema is nested too deeply, or holds itself; flatten it") from error
 
 
 def close_objects(schema: Mapping[str, object]) -> dict[str, object]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
 
+from structgen._reasons import encodable
 from structgen.errors import InvalidRequest
 from structgen.llm.calls import CallFormat, Tool, ToolCall, declaration_of
 from structgen.llm.declarations import DeclaredTool
@@ -48,7 +49,7 @@ class Question:
     def after_refusal(self, answer: str, reason: str) -> Question:
         """Return the question to ask once ``answer`` was refused, the reason included."""
         answer = self.form.opening + answer
-        why = f"That answer is wrong. {reason}\nGive a corrected answer in the same form."
+        why = f"That answer is wrong. {encodable(reason)}\nGive a corrected answer in the same form."
         if not self.messages:
             return replace(self, text=f"{self.text}{answer}\n\n{why}\n")
         turns: tuple[Message, ...] = ({"role": "assistant", "content": answer}, {"role": "user", "content": why})
@@ -98,13 +99,16 @@ class PromptWriter:
         Raises
         ------
         InvalidRequest
-            The conversation cannot be written: there is no chat template, it refuses the messages, or a text has half
-            a surrogate pair.
+            The conversation cannot be written: there is no chat template, it refuses the messages, the arguments of a
+            call are nested too deeply, or a text has half a surrogate pair.
         """
         form = question.form
         instructions = form.instructions if question.show_form else ""
         if question.messages:
-            text = self._chat(question, instructions)
+            try:
+                text = self._chat(question, instructions)
+            except RecursionError as error:
+                raise InvalidRequest("messages: a call's arguments or a tool are nested too deeply") from error
         else:
             text = "\n\n".join(part for part in (instructions, question.text) if part)
         return self._encode(text + form.opening, add_special_tokens=not question.messages)

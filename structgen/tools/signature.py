@@ -11,7 +11,7 @@ from typing import Annotated, Any, NamedTuple, cast, get_args, get_origin
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 from pydantic.fields import FieldInfo
 
-from structgen._reasons import first_line, validation_reason
+from structgen._reasons import encodable, first_line, validation_reason
 from structgen.errors import ToolError
 from structgen.tools.schema import arguments_schema
 
@@ -88,6 +88,8 @@ class CallSignature:
             values = self._model.model_validate_json(json.dumps(arguments))
         except ValidationError as error:
             raise ToolError(validation_reason(error)) from error
+        except UnicodeEncodeError as error:  # pydantic cannot carry half a surrogate pair in a validator's message
+            raise ToolError(encodable(error.object)) from error
         except (TypeError, ValueError, RecursionError) as error:
             raise ToolError(f"arguments are not JSON values: {error}") from error
         bound = inspect.BoundArguments(self._signature, OrderedDict(self._passed(values)))
