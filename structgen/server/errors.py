@@ -79,7 +79,8 @@ def api_error(error: errors.StructgenError, param: str | None = None) -> ApiErro
     """
     for kind, (status, field, code) in _CODES.items():
         if isinstance(error, kind):
-            return ApiError(status, str(error), param or field or _named_field(error), code)
+            named = _named_field(str(error)) if isinstance(error, errors.InvalidRequest) else None
+            return ApiError(status, str(error), param or field or named, code)
     return ApiError(500, str(error))
 
 
@@ -109,9 +110,9 @@ def install_error_handlers(app: FastAPI) -> None:
     del refused, failed, malformed, no_such_route, crashed  # the decorators have registered them
 
 
-def _named_field(error: errors.StructgenError) -> str | None:
+def _named_field(message: str) -> str | None:
     """The field that a message such as ``top_p: must be ...`` begins with."""
-    found = _FIELD.match(str(error)) if isinstance(error, errors.InvalidRequest) else None
+    found = _FIELD.match(message)
     return found.group(1) if found else None
 
 
@@ -131,7 +132,9 @@ def _malformed(error: RequestValidationError) -> ApiError:
     if first["type"] == "missing":
         return ApiError(400, f"{place or 'body'}: required and missing", place or None, "missing_required_parameter")
     message = str(first["msg"]).removeprefix("Value error, ")
-    return ApiError(400, f"{place}: {message}" if place else message, place or None, "invalid_value")
+    if not place:
+        return ApiError(400, message, _named_field(message), "invalid_value")
+    return ApiError(400, f"{place}: {message}", place, "invalid_value")
 
 
 def _unknown_field(place: str, location: Sequence[str | int]) -> str:

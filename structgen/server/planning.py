@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from structgen.engine.request import GrammarSpec, SamplingParams
@@ -10,6 +12,7 @@ from structgen.errors import GrammarError, InvalidRequest, UnsupportedSchema
 from structgen.llm import LLM
 from structgen.llm.calls import Tool, as_tools
 from structgen.llm.forms import SchemaForm, TextForm
+from structgen.llm.json_schema import bounded_nesting
 from structgen.llm.messages import read_messages
 from structgen.llm.prompting import Question
 from structgen.server.errors import ApiError, api_error
@@ -22,6 +25,8 @@ from structgen.server.requests import (
 )
 
 __all__ = ["Plan", "plan_completion"]
+
+_TOKEN_ID = re.compile("[0-9]{1,20}")  # longer ones are no token of any model, and int() refuses the longest
 
 
 @dataclass(frozen=True)
@@ -67,7 +72,8 @@ def plan_completion(llm: LLM, request: ChatCompletionRequest) -> Plan:
     InvalidRequest
         A message or a value is wrong.
     """
-    tools = as_tools([tool.model_dump(exclude_none=True) for tool in request.tools]) if request.tools else []
+    with _naming("tools"):
+        tools = as_tools([tool.as_dict() for tool in request.tools]) if request.tools else []
     callable_tools, must_call = _choose(request, tools)
     params = _sampling_params(request)
     if callable_tools:
@@ -94,7 +100,8 @@ def _plan_with_tools(
     if not must_call and not llm.call_format.opening.strip():
         message = "tool_choice: nothing marks where this model's calls begin, so it must call: set 'required' or 'none'"
         raise ApiError(400, message, "tool_choice")
-    grammar = llm.call_format.grammar(callable_tools)
+    with _naming("tools"), bounded_nesting():
+        grammar = llm.call_format.grammar(callable_tools)
     _prepare_calls(llm, grammar, request, callable_tools)
     # All tools are shown, also those that may not be called now: the prompt's beginning stays the same.
     instructions = "" if llm.prompt_writer.knows_tools else llm.call_format.system_part(tools)
@@ -148,16 +155,17 @@ def _sampling_params(request: ChatCompletionRequest) -> SamplingParams:
 
 def _logit_bias(request: ChatCompletionRequest) -> dict[int, float]:
     """JSON has only strings for keys; here they are token ids."""
-    wrong = [key for key in request.logit_bias if not key.isascii() or not key.isdigit()]
+    wrong = [key for key in request.logit_bias if not _TOKEN_ID.fullmatch(key)]
     if wrong:
-        raise InvalidRequest(f"logit_bias: keys must be token ids, not {wrong[0]!r}")
+        raise InvalidRequest(f"logit_bias: keys must be token ids, not {wrong[0][:40]!r}")
     return {int(key): bias for key, bias in request.logit_bias.items()}
 
 
 def _content_form(request: ChatCompletionRequest) -> TextForm | SchemaForm:
     asked = request.response_format
     if isinstance(asked, JsonSchemaFormat):
-        return SchemaForm(asked.source)
+        with _naming(asked.place):
+            return SchemaForm(asked.source)
     return SchemaForm({"type": "object"}) if isinstance(asked, JsonObjectFormat) else TextForm()
 
 
@@ -180,8 +188,15 @@ def _prepare_content(llm: LLM, grammar: GrammarSpec, request: ChatCompletionRequ
 
 
 def _prepare(llm: LLM, grammar: GrammarSpec, place: str) -> None:
-    try:
+    with _naming(place):
         llm.client.prepare(grammar)
+
+
+@contextmanager
+def _naming(place: str) -> Generator[None, None, None]:
+    """Say of a schema that cannot be held where it is in the request."""
+    try:
+        yield
     except GrammarError as error:
         raise api_error(error, place) from error
 

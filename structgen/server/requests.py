@@ -33,19 +33,6 @@ __all__ = [
     "ToolDefinition",
 ]
 
-HARMLESS_FIELDS = (
-    "metadata",
-    "prediction",
-    "prompt_cache_key",
-    "prompt_cache_options",
-    "prompt_cache_retention",
-    "safety_identifier",
-    "service_tier",
-    "store",
-    "user",
-)
-"""Top-level fields about billing, caching and record keeping: they say nothing about what the answer is."""
-
 JsonObject: TypeAlias = dict[str, Any]
 
 
@@ -80,7 +67,8 @@ class Message(_Part):
 
     def as_dict(self) -> JsonObject:
         """The message with what models are shown; a developer's message is a system message."""
-        shown = self.model_dump(include={"role", "content", "name", "tool_calls", "tool_call_id"}, exclude_none=True)
+        fields = ("role", "content", "name", "tool_calls", "tool_call_id")
+        shown = {name: value for name in fields if (value := getattr(self, name)) is not None}
         return {**shown, "role": "system"} if self.role == "developer" else shown
 
 
@@ -98,6 +86,10 @@ class ToolDefinition(_Part):
 
     type: Literal["function"]
     function: FunctionDefinition
+
+    def as_dict(self) -> JsonObject:
+        """The definition as it came; ``model_dump`` would refuse a schema of 255 levels."""
+        return {"type": self.type, "function": dict(self.function)}
 
 
 class ToolName(_Part):
@@ -197,7 +189,25 @@ class StreamOptions(_Part):
     include_obfuscation: bool | None = None
 
 
-class ChatCompletionRequest(_Part):
+class _HarmlessFields(_Part):
+    """Top-level fields about billing, caching and record keeping: they say nothing about what the answer is."""
+
+    metadata: JsonObject | None = None
+    prediction: JsonObject | None = None
+    prompt_cache_key: str | None = None
+    prompt_cache_options: JsonObject | None = None
+    prompt_cache_retention: str | None = None
+    safety_identifier: str | None = None
+    service_tier: str | None = None
+    store: bool | None = None
+    user: str | None = None
+
+
+HARMLESS_FIELDS = tuple(_HarmlessFields.model_fields)
+"""Top-level fields that are checked and then have no effect on the answer."""
+
+
+class ChatCompletionRequest(_HarmlessFields):
     """The body of ``POST /v1/chat/completions``."""
 
     model: str
@@ -233,7 +243,7 @@ class ChatCompletionRequest(_Part):
         if not isinstance(body, dict):
             return body
         fields = cast("JsonObject", body)
-        return {name: value for name, value in fields.items() if value is not None and name not in HARMLESS_FIELDS}
+        return {name: value for name, value in fields.items() if value is not None}
 
     @model_validator(mode="after")
     def _fields_that_belong_together(self) -> Self:

@@ -85,10 +85,13 @@ def test_the_request_that_the_others_spoil_is_answered(client):
         ({"logit_bias": {"x": 1}}, "logit_bias"),
         ({"logit_bias": {"1": 101}}, "logit_bias[1]"),
         ({"logit_bias": {"99999": 1}}, "logit_bias"),
-        ({"top_logprobs": 2}, None),
+        ({"logit_bias": {"9" * 5000: 1}}, "logit_bias"),
+        ({"user": 5}, "user"),
+        ({"store": "yes"}, "store"),
+        ({"top_logprobs": 2}, "top_logprobs"),
         ({"logprobs": True, "top_logprobs": 21}, "top_logprobs"),
         ({"stream": "yes"}, "stream"),
-        ({"stream_options": {"include_usage": True}}, None),
+        ({"stream_options": {"include_usage": True}}, "stream_options"),
         ({"stream": True, "stream_options": {"include_all": True}}, "stream_options.include_all"),
         ({"modalities": ["audio"]}, "modalities[0]"),
     ],
@@ -102,6 +105,50 @@ def test_a_malformed_request_is_the_clients_fault_and_names_the_field(client, fi
     assert set(error.body) == {"message", "type", "param", "code"}
     if param is not None:
         assert error.param == param
+
+
+def nested(levels, keyword):
+    schema = {"type": "null"}
+    for _ in range(levels):
+        schema = {"anyOf": [schema]} if keyword == "anyOf" else {"type": "object", "properties": {"a": schema}}
+    return schema
+
+
+def tool(parameters):
+    return {"type": "function", "function": {"name": "f", "parameters": parameters}}
+
+
+@pytest.mark.parametrize("levels", [300, 420])
+@pytest.mark.parametrize("keyword", ["anyOf", "properties"])
+def test_a_schema_nested_too_deeply_is_the_clients_fault_and_named(client, levels, keyword):
+    schema = nested(levels, keyword)
+    parameters = {"type": "object", "properties": {"a": schema}}
+    for fields, param in (
+        ({"response_format": {"type": "json_schema", "schema": schema}}, "response_format.schema"),
+        ({"tools": [tool(parameters)]}, "tools"),
+        ({"tools": [tool(parameters)], "tool_choice": "required"}, "tools"),
+    ):
+        with pytest.raises(openai.BadRequestError) as caught:
+            post(client, {**GOOD, **fields})
+        assert (caught.value.param, caught.value.code) == (param, "grammar_limit_exceeded")
+
+
+def test_parameters_with_an_identifier_that_is_none_are_refused_with_their_place(client):
+    with pytest.raises(openai.BadRequestError) as caught:
+        post(client, {**GOOD, "tools": [tool({"$id": 5})]})
+    assert (caught.value.param, caught.value.code) == ("tools[0].function.parameters", "invalid_schema")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    ['{"a":' * 2000 + "1" + "}" * 2000, '{"a":NaN}', '{"a":' + "9" * 5000 + "}", '{"a":'],
+    ids=["deep", "NaN", "digits", "cut"],
+)
+def test_arguments_of_an_earlier_call_that_are_no_json_are_refused(client, arguments):
+    call = {"id": "1", "type": "function", "function": {"name": "f", "arguments": arguments}}
+    with pytest.raises(openai.BadRequestError) as caught:
+        post(client, {**GOOD, "messages": [USER, {"role": "assistant", "tool_calls": [call]}]})
+    assert caught.value.param == "messages[1].tool_calls[0].function.arguments"
 
 
 @pytest.mark.parametrize(
