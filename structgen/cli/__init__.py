@@ -7,9 +7,10 @@ top only what their signatures need, so that ``structgen --help`` stays quick.
 from __future__ import annotations
 
 import importlib
+import os
 import sys
 from collections.abc import Iterator, Mapping
-from typing import Annotated, Any
+from typing import Annotated, Any, NoReturn
 
 import typer
 from typer.core import TyperGroup
@@ -75,10 +76,24 @@ def structgen(
 
 
 def main() -> None:
-    """Run the command line; an error that structgen raises on purpose becomes one line, never a traceback."""
+    """Run the command line; an error raised on purpose, or by the system, becomes one line, never a traceback."""
     try:
         app()
     except StructgenError as error:
-        line = " ".join(str(error).split())
-        print(f"structgen: error: {line}", file=sys.stderr)
-        sys.exit(ERROR_STATUS)
+        fail(str(error))
+    except OSError as error:  # files are checked where they are read: what is left is output, to a full disk say
+        drop_output()
+        fail(f"{error.filename or 'standard output'}: {error.strerror or error}")
+
+
+def fail(message: str) -> NoReturn:
+    """Print an error as one line and exit."""
+    print(f"structgen: error: {' '.join(message.split())}", file=sys.stderr)
+    sys.exit(ERROR_STATUS)
+
+
+def drop_output() -> None:
+    """Let what standard output still holds go nowhere: Python would write it again, and fail again, as it ends."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())
+    os.close(nowhere)

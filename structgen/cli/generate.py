@@ -123,6 +123,8 @@ def read_schema(path: Path) -> dict[str, Any]:
         raise InvalidRequest(f"{path}, line {error.lineno}, column {error.colno}: not JSON: {error.msg}") from error
     except RecursionError as error:
         raise InvalidRequest(f"{path}: nested too deeply to be read") from error
+    except ValueError as error:  # Python reads no integer of thousands of digits
+        raise InvalidRequest(f"{path}: holds a number that is too long: {error}") from error
     if not isinstance(found, dict):
         raise InvalidRequest(f"{path}: a JSON Schema is an object here, not {type(found).__name__}")
     return found
@@ -142,7 +144,7 @@ def import_type(place: str) -> object:
     sys.path.insert(0, os.getcwd())
     try:
         return getattr(importlib.import_module(module_name), attribute)
-    except Exception as error:  # whatever the user's own module raises
+    except (Exception, SystemExit) as error:  # whatever the user's own module raises, a script's exit too
         raise InvalidRequest(f"--pydantic {place}: {type(error).__name__}: {error}") from error
 
 

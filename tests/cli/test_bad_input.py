@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -47,6 +49,34 @@ def test_a_schema_file_of_other_bytes_is_refused(error_of: Error, tmp_path: Path
     path = tmp_path / "picture.png"
     path.write_bytes(b"\x89PNG\r\n")
     assert error_of("generate", "hi", "--schema", path).startswith(f"{path}: not UTF-8 at byte 0")
+
+
+def test_a_schema_nested_too_deeply_is_refused(error_of: Error, tiny_folder: Path, written: Callable[[str], Path]):
+    path = written('{"type": "object", "properties": {"a": ' * 400 + "{}" + "}}" * 400)
+    assert "nested too deeply" in error_of("generate", "hi", "--schema", path, "--model", tiny_folder)
+
+
+def test_an_integer_that_python_cannot_read_is_refused(error_of: Error, written: Callable[[str], Path]):
+    path = written(f'{{"const": {"9" * 5000}}}')
+    assert error_of("generate", "hi", "--schema", path).startswith(f"{path}: holds a number that is too long: ")
+
+
+def test_a_module_that_exits_is_refused(error_of: Error, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    (tmp_path / "leaving.py").write_text("import sys\nsys.exit(3)\n")
+    monkeypatch.chdir(tmp_path)
+    assert error_of("generate", "hi", "--pydantic", "leaving:Box") == "--pydantic leaving:Box: SystemExit: 3"
+
+
+def test_a_full_disk_is_one_line(tiny_folder: Path):
+    script = Path(sys.executable).with_name("structgen")
+    full = Path("/dev/full")
+    if not full.exists():
+        pytest.skip("this system has no device that is always full")
+    for arguments in (["models"], ["generate", "hi", "--max-tokens", "2", "--model", tiny_folder]):
+        with full.open("w") as output:
+            done = subprocess.run([script, *arguments], stdout=output, stderr=subprocess.PIPE, text=True, check=False)
+        assert done.stderr == "structgen: error: standard output: No space left on device\n"
+        assert done.returncode == 2
 
 
 @pytest.mark.model
