@@ -15,6 +15,7 @@ from structgen.errors import AnswerRefused, InvalidRequest, ToolError
 from structgen.llm.calls import CallFormat, Tool, ToolCall
 from structgen.llm.instructions import describe_choices, describe_pattern, describe_schema
 from structgen.llm.json_schema import bounded_nesting, check_instance, close_objects
+from structgen.llm.typed_dicts import adapter_of
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
@@ -104,10 +105,10 @@ class TypeForm(AnswerForm):
     """JSON that pydantic makes a value of a Python type of."""
 
     def __init__(self, kind: Any) -> None:
-        from pydantic import PydanticUserError, TypeAdapter
+        from pydantic import PydanticUserError
 
         try:
-            self._adapter: TypeAdapter[Any] = TypeAdapter(kind)
+            self._adapter: TypeAdapter[Any] = adapter_of(kind)
             schema = self._adapter.json_schema(mode="validation")
         except (PydanticUserError, NameError) as error:
             raise InvalidRequest(f"schema: {kind!r} is not a type that pydantic can write as JSON: {error}") from error

@@ -130,6 +130,7 @@ class LLM:
         schema : type or mapping, optional
             A pydantic model, a dataclass, a TypedDict or any type that pydantic knows: a validated value of it comes
             back. Or a JSON Schema: the parsed JSON comes back. Keys that have a default may be left out by the model.
+            Before Python 3.12, a TypedDict as a field of a class must be that of ``typing_extensions``.
         regex : str, optional
             A pattern that the whole answer matches; the text comes back.
         choice : sequence of str, optional
