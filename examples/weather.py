@@ -10,8 +10,6 @@ import structgen
 
 
 class WeatherQuery(BaseModel):
-    """What a weather service needs to know."""
-
     city: str
     unit: Literal["celsius", "fahrenheit"] = "celsius"
 
