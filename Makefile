@@ -16,6 +16,8 @@ INSTALLED_DEV := .venv/installed-dev
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
+# As the command line does for itself: threads of torch that spin while they wait are slow beside a busy neighbour.
+demo: export OMP_WAIT_POLICY := PASSIVE
 demo: $(INSTALLED) ## install, fetch the default model, print a validated answer of it
 	$(BIN)/structgen pull smollm2-135m
 	$(BIN)/python examples/weather.py
