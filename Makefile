@@ -3,7 +3,9 @@
 # Any Python from 3.10 on: `make demo PYTHON=python3.12`.
 PYTHON ?= python3
 BIN := .venv/bin
-# Byte-compiling all of torch and transformers takes a minute; Python does it for what is imported.
+# Byte-compiling all of torch and transformers takes a minute; Python does it for what is imported, unless it is told
+# not to: then every start would take 4 s longer.
+unexport PYTHONDONTWRITEBYTECODE
 PIP_INSTALL := $(BIN)/python -m pip install --disable-pip-version-check -qq --no-compile --constraint constraints.txt
 
 # Stamps of what is installed: setting up again costs nothing until the metadata changes.
