@@ -137,9 +137,15 @@ def distributions_of(modules: Iterable[str]) -> set[str]:
     return {distribution_name(owners[module][0]) for module in modules}
 
 
+# Declared before they are imported: for context-free grammars, kernels and models without a description of ours.
+AHEAD = {"interegular", "lark", "transformers", "triton"}
+
+
 def test_what_is_imported_is_declared_and_what_is_declared_is_imported():
     declared = [line for line in metadata.requires("structgen") or [] if "extra ==" not in line]
-    assert distributions_of(imported_modules(SOURCES)) == {distribution_name(line) for line in declared}
+    imported = distributions_of(imported_modules(SOURCES))
+    assert not imported & AHEAD, "it is imported now: take it out of AHEAD"
+    assert imported | AHEAD == {distribution_name(line) for line in declared}
 
 
 def test_what_tests_and_benchmarks_import_is_declared():
