@@ -8,11 +8,23 @@ import socket
 import subprocess
 import sys
 import urllib.request
+from collections.abc import Iterator
 from pathlib import Path
+
+import pytest
 
 COMMAND = [str(Path(sys.executable).with_name("structgen")), "serve"]
 
 
+@pytest.fixture
+def interruptible() -> Iterator[None]:
+    """Children heed an interrupt, also where the tests themselves are a shell's background job, which ignores it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("interruptible")
 def test_the_command_serves_until_it_is_interrupted(tiny_folder):
     arguments = [str(tiny_folder), "--port", "0", "--model-name", "tiny"]
     with subprocess.Popen([*COMMAND, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
