@@ -25,6 +25,7 @@ __all__ = [
     "alternation",
     "byte_set",
     "call",
+    "intern",
     "joined",
     "literal",
     "optional",
@@ -144,7 +145,8 @@ class Rule:
 _interned: WeakValueDictionary[tuple[object, ...], Expr] = WeakValueDictionary()
 
 
-def _intern(kind: type[Expr], *fields: object) -> Expr:
+def intern(kind: type[Expr], *fields: object) -> Expr:
+    """The expression of ``kind`` with ``fields``: always the same object for equal ones."""
     key = (kind, *fields)
     found = _interned.get(key)
     if found is None:
@@ -155,24 +157,24 @@ def _intern(kind: type[Expr], *fields: object) -> Expr:
 
 def literal(text: bytes) -> Expr:
     """Exactly ``text``."""
-    return _intern(Literal, text)
+    return intern(Literal, text)
 
 
 def byte_set(bits: int | Iterable[int]) -> Expr:
     """One byte out of ``bits``: a 256-bit integer, or the bytes themselves."""
     if not isinstance(bits, int):
         bits = sum(1 << byte for byte in set(bits))
-    return _intern(ByteSet, bits)
+    return intern(ByteSet, bits)
 
 
 def special_token(token_id: int) -> Expr:
     """The special token ``token_id``."""
-    return _intern(SpecialToken, token_id)
+    return intern(SpecialToken, token_id)
 
 
 def call(rule: Rule) -> Expr:
     """Whatever ``rule`` matches."""
-    return _intern(Call, rule)
+    return intern(Call, rule)
 
 
 def sequence(*parts: Expr) -> Expr:
@@ -188,7 +190,7 @@ def sequence(*parts: Expr) -> Expr:
                 flat.append(piece)
     if not flat:
         return EPSILON
-    return flat[0] if len(flat) == 1 else _intern(Sequence, tuple(flat))
+    return flat[0] if len(flat) == 1 else intern(Sequence, tuple(flat))
 
 
 def alternation(*parts: Expr) -> Expr:
@@ -207,7 +209,7 @@ def alternation(*parts: Expr) -> Expr:
         flat[byte_set(bits)] = None
     if not flat:
         return NEVER
-    return next(iter(flat)) if len(flat) == 1 else _intern(Alternation, tuple(flat))
+    return next(iter(flat)) if len(flat) == 1 else intern(Alternation, tuple(flat))
 
 
 def repetition(part: Expr, low: int, high: int | None) -> Expr:
@@ -216,7 +218,7 @@ def repetition(part: Expr, low: int, high: int | None) -> Expr:
         return EPSILON
     if part is NEVER or (low, high) == (1, 1):
         return part
-    return _intern(Repetition, part, low, high)
+    return intern(Repetition, part, low, high)
 
 
 def optional(part: Expr) -> Expr:
@@ -229,7 +231,7 @@ def joined(items: Iterable[tuple[Expr, bool]], separator: Expr) -> Expr:
     kept = tuple((item, required) for item, required in items if required or item is not NEVER)
     if not kept or any(item is NEVER for item, _ in kept):
         return NEVER
-    return _intern(Joined, kept, separator)
+    return intern(Joined, kept, separator)
 
 
 EPSILON = literal(b"")

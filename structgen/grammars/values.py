@@ -1,0 +1,158 @@
+"""JSON values in the grammar IR: what bytes alone cannot say in little room.
+
+A string is held by the language of its *value*, however it is escaped; an object by the keys it may hold and must; an
+array by its places and counts. Front ends write these beside the expressions of `expr`; the automaton steps each with
+registers (keys seen, items counted), so that nothing is unrolled.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from structgen.grammars.expr import Expr, Rule, intern
+
+if TYPE_CHECKING:
+    from structgen.grammars.byte_dfa import ByteDfa
+    from structgen.grammars.language import Language
+
+__all__ = [
+    "ArraySpec",
+    "ArrayValue",
+    "Contains",
+    "Item",
+    "ObjectSpec",
+    "ObjectValue",
+    "Others",
+    "Regular",
+    "StringValue",
+    "array_value",
+    "object_value",
+    "regular",
+    "string_value",
+]
+
+
+class Regular(Expr):
+    """The byte strings that a DFA accepts."""
+
+    __slots__ = ("dfa",)
+
+    def __init__(self, dfa: ByteDfa) -> None:
+        self.dfa = dfa
+
+
+class StringValue(Expr):
+    """A JSON string, quotes included and in any spelling, whose value lies in ``language``, which is not empty."""
+
+    __slots__ = ("language",)
+
+    def __init__(self, language: Language) -> None:
+        self.language = language
+
+
+class ObjectValue(Expr):
+    """A JSON object, braces included, as ``spec`` has it."""
+
+    __slots__ = ("spec",)
+
+    def __init__(self, spec: ObjectSpec) -> None:
+        self.spec = spec
+
+
+class ArrayValue(Expr):
+    """A JSON array, brackets included, as ``spec`` has it."""
+
+    __slots__ = ("spec",)
+
+    def __init__(self, spec: ArraySpec) -> None:
+        self.spec = spec
+
+
+@dataclass(frozen=True)
+class Others:
+    """Members whose key is not among `ObjectSpec.names`.
+
+    A key that lies in the languages of several entries may be taken by any of them.
+    """
+
+    keys: Language
+    """Of the key's value. The automaton leaves declared names out, whether or not they are in it."""
+    value: Rule
+    meets: frozenset[int] = frozenset()
+    """The obligations that such a member meets."""
+
+
+@dataclass(frozen=True)
+class ObjectSpec:
+    """What an object may hold and must. No key comes twice."""
+
+    names: tuple[str, ...] = ()
+    """The declared keys, each once, in the order of the documented layout."""
+    values: tuple[Rule | None, ...] = ()
+    """What follows each declared key; ``None`` where the key may not be there."""
+    others: tuple[Others, ...] = ()
+    required: frozenset[int] = frozenset()
+    """Declared keys, by place in `names`, that must be there."""
+    low: int = 0
+    """Members that must be there at least,"""
+    high: int | None = None
+    """and at most."""
+    implications: tuple[tuple[frozenset[int], int | None], ...] = ()
+    """``(keys, other)``: where all of ``keys`` are there, so must be ``other``; ``None``: not all of them may be."""
+    obligations: int = 0
+    """So many obligations, numbered from 0, each to be met by at least one member."""
+    ordered: bool = True
+    """Declared keys in the order of `names` and all others after them; else any order."""
+
+
+@dataclass(frozen=True)
+class Item:
+    """One way in which an element may be read."""
+
+    value: Rule
+    counts: frozenset[int] = frozenset()
+    """The counters, by place in `ArraySpec.contains`, that it moves."""
+
+
+@dataclass(frozen=True)
+class Contains:
+    """A counter of elements."""
+
+    low: int
+    high: int | None
+
+
+@dataclass(frozen=True)
+class ArraySpec:
+    """What an array may hold and must. Where an element has several ways, any may be taken."""
+
+    prefix: tuple[tuple[Item, ...], ...] = ()
+    """The ways of each of the first elements."""
+    rest: tuple[Item, ...] = ()
+    """The ways of all later ones; none: there is no later one."""
+    low: int = 0
+    high: int | None = None
+    contains: tuple[Contains, ...] = ()
+    unique: bool = False
+    """No two elements are the same JSON value."""
+
+
+def regular(dfa: ByteDfa) -> Expr:
+    """The byte strings that ``dfa`` accepts."""
+    return intern(Regular, dfa)
+
+
+def string_value(language: Language) -> Expr:
+    """A JSON string whose value lies in ``language``, which is not empty."""
+    return intern(StringValue, language)
+
+
+def object_value(spec: ObjectSpec) -> Expr:
+    """A JSON object."""
+    return intern(ObjectValue, spec)
+
+
+def array_value(spec: ArraySpec) -> Expr:
+    """A JSON array."""
+    return intern(ArrayValue, spec)
