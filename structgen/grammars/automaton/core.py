@@ -153,12 +153,12 @@ class StackAutomaton:
         first, count, _ = self._tables[SETS][state]
         return int(first), int(count)
 
-    def _run(self, work: Callable[[Int32Array], _Result]) -> _Result:
+    def _run(self, work: Callable[[int], _Result]) -> _Result:
         """Call compiled code until it has had all the room and rules that it asked for."""
         with self._lock:
             while True:
                 try:
-                    return work(self._tables.memory)
+                    return work(self._tables.address)
                 except OutOfRoom:
                     self._grow(self._tables.count(C_WANTED_TABLE))
                 except RuleWanted:
@@ -171,9 +171,9 @@ class StackAutomaton:
             )
         self._tables.grow(table)
         if table == STATES:
-            rehash_states(self._tables.memory)
+            rehash_states(self._tables.address)
         elif table == SETS:
-            rehash_sets(self._tables.memory)
+            rehash_sets(self._tables.address)
         elif table == MEMO:  # only a cache: it fills again
             self._tables.set_count(N_MEMO, 0)
 

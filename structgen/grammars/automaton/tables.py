@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from structgen.grammars.automaton._jit import Int32Array, inner, int64
+from structgen.grammars.automaton._jit import Int32Array, Memory, inner, load, store
 
 __all__ = ["OutOfRoom", "RuleWanted", "Tables", "cell", "get_count", "put", "rows_of", "set_count"]
 
@@ -111,7 +111,7 @@ class Tables:
     Attributes
     ----------
     memory : int32 array
-        What compiled functions take. Growing replaces it by one that holds all that the old one held, so rows that a
+        All of them. Growing replaces it by one that holds all that the old one held, so rows that a
         thread knows of may be read at any time.
     """
 
@@ -127,6 +127,11 @@ class Tables:
     def __getitem__(self, table: int) -> Int32Array:
         """The rows of ``table``, int32[rows, columns], a view."""
         return _rows(self.memory, table)
+
+    @property
+    def address(self) -> Memory:
+        """What compiled functions take; good until the tables grow."""
+        return int(self.memory.ctypes.data)
 
     def count(self, place: int) -> int:
         """One of the counts."""
@@ -164,37 +169,37 @@ def _rows(memory: Int32Array, table: int) -> Int32Array:
 
 
 @inner
-def cell(m: Int32Array, table: int, row: int, column: int) -> int:
+def cell(m: Memory, table: int, row: int, column: int) -> int:
     """The value at ``row``, ``column`` of ``table``."""
-    return int64(m[m[3 * table] + row * m[3 * table + 1] + column])
+    return load(m, load(m, 3 * table) + row * load(m, 3 * table + 1) + column)
 
 
 @inner
-def put(m: Int32Array, table: int, row: int, column: int, value: int) -> None:
+def put(m: Memory, table: int, row: int, column: int, value: int) -> None:
     """Set the value at ``row``, ``column`` of ``table``."""
-    m[m[3 * table] + row * m[3 * table + 1] + column] = value
+    store(m, load(m, 3 * table) + row * load(m, 3 * table + 1) + column, value)
 
 
 @inner
-def rows_of(m: Int32Array, table: int) -> int:
+def rows_of(m: Memory, table: int) -> int:
     """Rows that ``table`` has room for."""
-    return int64(m[3 * table + 2])
+    return load(m, 3 * table + 2)
 
 
 @inner
-def get_count(m: Int32Array, place: int) -> int:
+def get_count(m: Memory, place: int) -> int:
     """One of the counts."""
     return cell(m, COUNTS, place, 0)
 
 
 @inner
-def set_count(m: Int32Array, place: int, value: int) -> None:
+def set_count(m: Memory, place: int, value: int) -> None:
     """Set one of the counts."""
     put(m, COUNTS, place, 0, value)
 
 
 @inner
-def need(m: Int32Array, table: int, rows: int) -> None:
+def need(m: Memory, table: int, rows: int) -> None:
     """Raise `OutOfRoom` unless ``table`` has room for ``rows`` rows."""
     if rows > rows_of(m, table):
         set_count(m, C_WANTED_TABLE, table)
