@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from structgen.grammars.automaton._jit import Int32Array, Int32Table, UInt8Array, compiled, int64
-from structgen.grammars.automaton.walk import T_BYTE, T_DEPTH, T_END, T_TOKENS, Trie
+from structgen.grammars.automaton.interiors import T_BYTE, T_DEPTH, T_END, T_TOKENS
+from structgen.grammars.automaton.walk import Trie
 
 __all__ = ["build_trie"]
 
@@ -14,7 +15,7 @@ def build_trie(token_bytes: list[bytes]) -> Trie:
     """The trie of the tokens that have bytes; ``token_bytes`` is by token id."""
     starts = np.zeros(len(token_bytes) + 1, np.int32)
     np.cumsum([len(text) for text in token_bytes], out=starts[1:])
-    text = np.frombuffer(bytearray(b"".join(token_bytes)), np.uint8)
+    text = np.frombuffer(bytearray(b"".join(token_bytes) + bytes(4)), np.uint8)  # compiled code reads words
     order = sorted((token for token, its in enumerate(token_bytes) if its), key=token_bytes.__getitem__)
     tokens = np.array(order, np.int32)
     nodes: Int32Table = np.empty((int(starts[-1]) + 1, 4), np.int32)

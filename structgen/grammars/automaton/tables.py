@@ -17,7 +17,7 @@ import numpy as np
 
 from structgen.grammars.automaton._jit import Int32Array, Memory, inner, load, store
 
-__all__ = ["OutOfRoom", "RuleWanted", "Tables", "cell", "get_count", "put", "rows_of", "set_count"]
+__all__ = ["InteriorWanted", "OutOfRoom", "RuleWanted", "Tables", "cell", "get_count", "put", "rows_of", "set_count"]
 
 
 class OutOfRoom(Exception):
@@ -28,6 +28,10 @@ class RuleWanted(Exception):
     """Compiled code reached a rule that is not lowered yet; which one stands in the count `C_WANTED_RULE`."""
 
 
+class InteriorWanted(Exception):
+    """A mask needs an interior that nobody has computed yet; see `interiors` and the counts `C_WANTED_TRIE` and on."""
+
+
 class _Table(NamedTuple):
     columns: int
     rows: int
@@ -36,13 +40,13 @@ class _Table(NamedTuple):
 
 
 COUNTS, NODES, BYTESETS, RULES, STATES, TRANSITIONS, STATE_NODES, CALLS, STATE_HASH = range(9)
-SETS, ITEMS, SET_HASH, MEMO, NODE_WORK, STATE_WORK = range(9, 15)
+SETS, ITEMS, SET_HASH, MEMO, NODE_WORK, STATE_WORK, LINKS, JOBS = range(9, 17)
 
 _TABLES = {
-    COUNTS: _Table(1, 16),
+    COUNTS: _Table(1, 32),
     NODES: _Table(6, 256),
     BYTESETS: _Table(8, 32),
-    RULES: _Table(2, 32),
+    RULES: _Table(4, 32),
     STATES: _Table(7, 64),
     TRANSITIONS: _Table(256, 64),
     STATE_NODES: _Table(1, 512),
@@ -54,7 +58,11 @@ _TABLES = {
     MEMO: _Table(3, 512, kept=False),
     NODE_WORK: _Table(2, 256),
     STATE_WORK: _Table(5, 64),
+    LINKS: _Table(4, 128, kept=False),
+    JOBS: _Table(2, 64),
 }
+_WHOLE = -1
+"""The key of all tables together, among the views."""
 _GROW_TOGETHER = (
     {NODES, NODE_WORK},
     {STATES, TRANSITIONS, STATE_HASH, STATE_WORK},
@@ -65,8 +73,9 @@ _GROW_TOGETHER = (
 BYTES, TOKEN, CALL, SPLIT, FINAL = range(5)
 K_KIND, K_ARGUMENT, K_NEXT, K_OTHER, K_RULE, K_DISTANCE = range(6)
 
-# RULES: the first node, -1 until the rule is lowered; the start state, HOLE until it is built.
-U_NODE, U_STATE = range(2)
+# RULES: the node to begin with, -1 until the rule is lowered; the start state, HOLE until it is built; the number by
+# which the vocabulary knows a rule that reads bytes only, 0 for others; the first of the rule's nodes.
+U_NODE, U_STATE, U_LEAF, U_FIRST = range(4)
 
 # TRANSITIONS: the next state, or
 HOLE, NO_STATE = 0, -1
@@ -91,9 +100,17 @@ W_EPOCH, W_PLACE, W_STATE, W_BELOW, W_DONE = range(5)
 # MEMO: closed sets by (state, set below) that were entered, and by (SEVERAL - byte, set) that were stepped.
 M_ONE, M_OTHER, M_SET = range(3)
 
+# LINKS: the interiors (see `interiors`) that this automaton has used, by trie, node + 2 and state; an interior of -1:
+# the state is walked.
+X_TRIE, X_NODE, X_STATE, X_INTERIOR = range(4)
+
+# JOBS: what a mask has still to walk: a trie, from a closed set.
+J_TRIE, J_SET = range(2)
+
 # COUNTS: rows in use, and the few scalars.
-N_NODES, N_BYTESETS, N_RULES, N_STATES, N_STATE_NODES, N_CALLS, N_SETS, N_ITEMS, N_MEMO = range(9)
-C_NODE_EPOCH, C_STATE_EPOCH, C_BACK, C_WANTED_TABLE, C_WANTED_RULE = range(9, 14)
+N_NODES, N_BYTESETS, N_RULES, N_STATES, N_STATE_NODES, N_CALLS, N_SETS, N_ITEMS, N_MEMO, N_LINKS, N_JOBS = range(11)
+C_NODE_EPOCH, C_STATE_EPOCH, C_BACK, C_WANTED_TABLE, C_WANTED_RULE = range(11, 16)
+C_WANTED_TRIE, C_WANTED_NODE, C_WANTED_STATE, C_GENERATION, C_BLANK, C_DONE = range(16, 22)
 
 # The state and the sets that always exist.
 ACCEPT = 0
@@ -117,7 +134,7 @@ class Tables:
 
     def __init__(self) -> None:
         self._rows = {table: its.rows for table, its in _TABLES.items()}
-        self.memory: Int32Array = self._lay_out()
+        self._use(self._lay_out())
         self.set_count(N_STATES, ACCEPT + 1)
         self.set_count(N_SETS, BOTTOM + 1)
         self.set_count(N_ITEMS, 1)
@@ -126,12 +143,17 @@ class Tables:
 
     def __getitem__(self, table: int) -> Int32Array:
         """The rows of ``table``, int32[rows, columns], a view."""
-        return _rows(self.memory, table)
+        views = self._views  # one read: another thread may put others there
+        view = views.get(table)
+        if view is None:
+            view = views[table] = _rows(views[_WHOLE], table)
+        return view
 
-    @property
-    def address(self) -> Memory:
+    def _use(self, memory: Int32Array) -> None:
+        self.memory = memory
+        self.address: Memory = int(memory.ctypes.data)
         """What compiled functions take; good until the tables grow."""
-        return int(self.memory.ctypes.data)
+        self._views = {_WHOLE: memory}
 
     def count(self, place: int) -> int:
         """One of the counts."""
@@ -151,7 +173,7 @@ class Tables:
             if its.kept or one not in growing:
                 rows = self[one]
                 _rows(memory, one)[: len(rows)] = rows
-        self.memory = memory  # last: other threads read without the lock
+        self._use(memory)  # last: other threads read without the lock
 
     def _lay_out(self) -> Int32Array:
         header, offset = [0] * (3 * len(_TABLES)), 3 * len(_TABLES)

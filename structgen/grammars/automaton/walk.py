@@ -18,8 +18,11 @@ from structgen.grammars.automaton._jit import (
     compiled,
     inner,
     int64,
+    load,
+    store,
 )
 from structgen.grammars.automaton.determinize import next_state
+from structgen.grammars.automaton.interiors import T_BYTE, T_DEPTH, T_END, T_TOKENS
 from structgen.grammars.automaton.stacks import after_token, pack, step, unpack
 from structgen.grammars.automaton.tables import (
     ACCEPT,
@@ -46,7 +49,7 @@ from structgen.grammars.automaton.tables import (
     cell,
 )
 
-__all__ = ["Trie", "advance", "fill_row", "has_tokens", "next_bytes", "successors"]
+__all__ = ["NO_BUDGET", "Trie", "add_special_tokens", "advance", "fill_row_within", "has_tokens", "next_bytes", "set_bit", "successors"]
 
 
 class Trie(NamedTuple):
@@ -62,7 +65,8 @@ class Trie(NamedTuple):
     text: UInt8Array
 
 
-T_BYTE, T_DEPTH, T_END, T_TOKENS = range(4)
+NO_BUDGET = 2 * FAR
+"""As many tokens as any text may need."""
 
 
 @inner
@@ -89,8 +93,9 @@ def _distance(m: Memory, state: int, below: int) -> int:
 
 
 @inner
-def _set_bit(row: Int32Array, token: int) -> None:
-    row[token >> 5] |= np.int32(1) << np.int32(token & 31)
+def set_bit(row: Memory, token: int) -> None:
+    """Set the bit of ``token`` in the mask at ``row``."""
+    store(row, token >> 5, load(row, token >> 5) | (1 << (token & 31)))
 
 
 @inner
@@ -112,13 +117,14 @@ def _special_at(m: Memory, closed: int, number: int) -> int:
 
 
 @inner
-def _special_tokens(m: Memory, closed: int, budget: int, row: Int32Array) -> int:
+def add_special_tokens(m: Memory, closed: int, budget: int, row: Memory) -> int:
+    """Set the special tokens after which an end is at most ``budget`` tokens away; returns their number."""
     count, number = 0, 0
     token = _special_at(m, closed, number)
     while token >= 0:
-        known = (row[token >> 5] >> (token & 31)) & 1
+        known = (load(row, token >> 5) >> (token & 31)) & 1
         if not known and cell(m, SETS, after_token(m, closed, token), Q_DISTANCE) <= budget:
-            _set_bit(row, token)
+            set_bit(row, token)
             count += 1
         number += 1
         token = _special_at(m, closed, number)
@@ -149,14 +155,15 @@ def _special_successors(m: Memory, closed: int, found: Int32Array) -> int:
 
 
 @compiled
-def fill_row(m: Memory, nodes: Int32Table, tokens: Int32Array, closed: int, budget: int, row: Int32Array) -> int:
+def fill_row_within(m: Memory, nodes: Int32Table, tokens: Int32Array, closed: int, budget: int, row: Int32Array) -> int:
     """Set in ``row`` the bits of the tokens after which an end is at most ``budget`` tokens away.
 
     End tokens are the caller's. Returns the number of tokens set.
     """
     for word in range(len(row)):
         row[word] = 0
-    count = _special_tokens(m, closed, budget, row)
+    bits = row.ctypes.data
+    count = add_special_tokens(m, closed, budget, bits)
     states, belows = _open_path(m, closed)
     node, last = 0, len(nodes) - 1
     while node < last:
@@ -171,7 +178,7 @@ def fill_row(m: Memory, nodes: Int32Table, tokens: Int32Array, closed: int, budg
         first, end = nodes[node, T_TOKENS], nodes[node + 1, T_TOKENS]
         if first < end and _distance(m, state, below) <= budget:
             for place in range(first, end):
-                _set_bit(row, int64(tokens[place]))
+                set_bit(bits, int64(tokens[place]))
             count += end - first
         node += 1
     return count

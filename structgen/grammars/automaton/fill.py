@@ -1,0 +1,326 @@
+"""Masks: the trie walked from a closed set, interiors taken whole where they are known (see `interiors`)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from structgen.grammars.automaton._jit import Int32Array, Int32Table, Int64Array, Memory, compiled, inner, load, store
+from structgen.grammars.automaton.interiors import (
+    E_COUNT,
+    E_LAST,
+    E_LIST,
+    E_MASK,
+    H_END_COUNT,
+    H_ENDS,
+    H_FIRST_NODES,
+    H_LONGEST,
+    H_STARTS,
+    H_TEXT,
+    H_TOKEN_COUNT,
+    H_WORDS,
+    ROOT,
+    T_BYTE,
+    T_DEPTH,
+    T_END,
+    T_TOKENS,
+    address,
+    find_interior,
+    forget_old_links,
+    last_node,
+    leaf_of,
+    trie_nodes,
+    trie_tokens,
+)
+from structgen.grammars.automaton.stacks import SEVERAL, after_token, leave, pack, step, unpack, without
+from structgen.grammars.automaton.tables import (
+    ACCEPT,
+    BOTTOM,
+    BYTES,
+    BYTESETS,
+    C_BLANK,
+    C_DONE,
+    F_TOKENS,
+    I_BELOW,
+    I_STATE,
+    ITEMS,
+    J_SET,
+    J_TRIE,
+    JOBS,
+    K_ARGUMENT,
+    K_KIND,
+    N_JOBS,
+    N_SETS,
+    NODES,
+    NOTHING,
+    Q_COUNT,
+    Q_FIRST,
+    S_COUNT,
+    S_FLAGS,
+    S_NODES,
+    SETS,
+    STATE_NODES,
+    STATES,
+    cell,
+    get_count,
+    need,
+    put,
+    set_count,
+)
+from structgen.grammars.automaton.walk import NO_BUDGET, add_special_tokens, set_bit
+
+__all__ = ["NO_ROW", "NO_STATE_THERE", "NO_TOKEN", "advance_token", "fill_mask", "fill_masks"]
+
+NO_STATE_THERE, NO_ROW, NO_TOKEN = -2, -3, -4
+"""What is returned for an argument that is wrong."""
+
+_SMALL = 16
+"""A subtree of fewer nodes is walked without a look for an interior."""
+_MOST_TAKEN = 64
+"""Of one set, so many items are taken by interiors; any more are walked."""
+
+
+@inner
+def _begin(m: Memory, words: int, row: Memory) -> None:
+    """Empty the row, unless something is in it."""
+    if get_count(m, C_BLANK):
+        for word in range(words):
+            store(row, word, 0)
+        set_count(m, C_BLANK, 0)
+
+
+@inner
+def _add_mask(m: Memory, words: int, mask: Memory, row: Memory) -> None:
+    if get_count(m, C_BLANK):
+        for word in range(words):
+            store(row, word, load(mask, word))
+        set_count(m, C_BLANK, 0)
+        return
+    for word in range(words):
+        store(row, word, load(row, word) | load(mask, word))
+
+
+@inner
+def _add_job(m: Memory, trie: int, closed: int) -> None:
+    """Have ``trie`` walked from ``closed``, once."""
+    count = get_count(m, N_JOBS)
+    for job in range(count):
+        if cell(m, JOBS, job, J_TRIE) == trie and cell(m, JOBS, job, J_SET) == closed:
+            return
+    need(m, JOBS, count + 1)
+    put(m, JOBS, count, J_TRIE, trie)
+    put(m, JOBS, count, J_SET, closed)
+    set_count(m, N_JOBS, count + 1)
+
+
+@inner
+def _take(m: Memory, s: Memory, interior: int, below: int, row: Memory) -> None:
+    """Add the tokens of ``interior``; those that go on after the leaf are walked later."""
+    if load(s, interior + E_MASK):
+        _add_mask(m, load(s, H_WORDS), s + 4 * load(s, interior + E_MASK), row)
+    else:
+        _begin(m, load(s, H_WORDS), row)
+        first = load(s, interior + E_LIST)
+        for place in range(first, first + load(s, interior + E_COUNT)):
+            set_bit(row, load(s, place))
+    if load(s, interior + E_LAST):
+        after = leave(m, below)
+        if after != BOTTOM:
+            _add_job(m, interior, after)
+
+
+@inner
+def _take_known(
+    m: Memory, s: Memory, trie: int, node: int, state: int, below: int, path: Int64Array, row: Memory
+) -> tuple[int, int]:
+    """Take the interiors of the leaves among the items below ``node``; returns the others, to be walked."""
+    if state != SEVERAL:
+        if leaf_of(m, state):
+            interior = find_interior(m, s, trie, node, state, path)
+            if interior:
+                _take(m, s, interior, below, row)
+                return 0, 0
+        return state, below
+    first, count, taken = cell(m, SETS, below, Q_FIRST), cell(m, SETS, below, Q_COUNT), 0
+    for place in range(count):
+        one = cell(m, ITEMS, first + place, I_STATE)
+        if one != ACCEPT and leaf_of(m, one) and taken < _MOST_TAKEN:
+            interior = find_interior(m, s, trie, node, one, path[taken:])
+            if interior:
+                _take(m, s, interior, cell(m, ITEMS, first + place, I_BELOW), row)
+                path[taken] = place
+                taken += 1
+    return without(m, below, path, taken) if taken else (state, below)
+
+
+@inner
+def _walk(
+    m: Memory,
+    s: Memory,
+    trie: int,
+    first: int,
+    last: int,
+    states: Int64Array,
+    belows: Int64Array,
+    path: Int64Array,
+    row: Memory,
+) -> None:
+    """Walk the nodes ``first`` to ``last``, siblings and all below them; what is above them stands in the arrays."""
+    nodes, tokens = trie_nodes(s, trie), trie_tokens(s, trie)
+    node = first
+    while node < last:
+        depth = load(nodes, 4 * node + T_DEPTH)
+        state, below = step(m, states[depth - 1], belows[depth - 1], load(nodes, 4 * node + T_BYTE))
+        end = load(nodes, 4 * node + T_END)
+        if state == 0:
+            node = end
+            continue
+        for place in range(load(nodes, 4 * node + T_TOKENS), load(nodes, 4 * node + 4 + T_TOKENS)):
+            set_bit(row, load(tokens, place))
+        if end - node > _SMALL:
+            state, below = _take_known(m, s, trie, node, state, below, path, row)
+            if state == 0:
+                node = end
+                continue
+        states[depth], belows[depth] = state, below
+        node += 1
+
+
+@inner
+def _add_first_bytes(m: Memory, state: int, live: Int64Array) -> None:
+    first = cell(m, STATES, state, S_NODES)
+    for place in range(first, first + cell(m, STATES, state, S_COUNT)):
+        node = cell(m, STATE_NODES, place, 0)
+        if cell(m, NODES, node, K_KIND) == BYTES:
+            for word in range(8):
+                live[word] |= cell(m, BYTESETS, cell(m, NODES, node, K_ARGUMENT), word)
+
+
+@inner
+def _first_bytes(m: Memory, state: int, below: int, live: Int64Array) -> None:
+    """The bytes that may come next, as a set of 8 words."""
+    for word in range(8):
+        live[word] = 0
+    if state != SEVERAL:
+        _add_first_bytes(m, state, live)
+        return
+    first = cell(m, SETS, below, Q_FIRST)
+    for item in range(first, first + cell(m, SETS, below, Q_COUNT)):
+        if cell(m, ITEMS, item, I_STATE) != ACCEPT:
+            _add_first_bytes(m, cell(m, ITEMS, item, I_STATE), live)
+
+
+@inner
+def _run_job(m: Memory, s: Memory, trie: int, closed: int, work: Int64Array, row: Memory) -> None:
+    longest = load(s, H_LONGEST) + 2
+    states, belows, path = work[:longest], work[longest : 2 * longest], work[2 * longest :]
+    state, below = unpack(m, closed)
+    state, below = _take_known(m, s, trie, ROOT, state, below, path, row)
+    if state == 0:
+        return
+    _begin(m, load(s, H_WORDS), row)
+    states[0], belows[0] = state, below
+    if trie:
+        _walk(m, s, trie, 0, last_node(s, trie), states, belows, path, row)
+        return
+    live = np.empty(8, np.int64)
+    _first_bytes(m, state, below, live)
+    nodes, roots = trie_nodes(s, trie), load(s, H_FIRST_NODES)
+    for word in range(8):
+        bits, byte = live[word] & 0xFFFFFFFF, 32 * word
+        while bits:
+            if bits & 1:
+                first = load(s, roots + byte)
+                if first >= 0:
+                    _walk(m, s, trie, first, load(nodes, 4 * first + T_END), states, belows, path, row)
+            bits >>= 1
+            byte += 1
+
+
+@inner
+def _is_accepting(m: Memory, closed: int) -> bool:
+    return closed == NOTHING or cell(m, ITEMS, cell(m, SETS, closed, Q_FIRST), I_STATE) == ACCEPT
+
+
+@inner
+def _fill(m: Memory, s: Memory, closed: int, row: Memory) -> None:
+    work = np.empty(3 * (load(s, H_LONGEST) + 2) + _MOST_TAKEN, np.int64)
+    set_count(m, C_BLANK, 1)
+    set_count(m, N_JOBS, 0)
+    if closed != NOTHING:
+        _add_job(m, 0, closed)
+    job = 0
+    while job < get_count(m, N_JOBS):
+        _run_job(m, s, cell(m, JOBS, job, J_TRIE), cell(m, JOBS, job, J_SET), work, row)
+        job += 1
+    _begin(m, load(s, H_WORDS), row)
+    first, has_tokens = cell(m, SETS, closed, Q_FIRST), False
+    for item in range(first, first + cell(m, SETS, closed, Q_COUNT)):
+        has_tokens |= cell(m, STATES, cell(m, ITEMS, item, I_STATE), S_FLAGS) & F_TOKENS != 0
+    if has_tokens:
+        add_special_tokens(m, closed, NO_BUDGET, row)
+    if _is_accepting(m, closed):
+        for place in range(load(s, H_ENDS), load(s, H_ENDS) + load(s, H_END_COUNT)):
+            set_bit(row, load(s, place))
+
+
+@compiled
+def fill_mask(m: Memory, s: Memory, state: int, row: Int32Array) -> int:
+    """Write the mask of ``state``, which is a closed set, or 0 after an end token; returns 0 where all is well.
+
+    Raises `InteriorWanted`, besides what asks for room and rules.
+    """
+    words = load(s, H_WORDS)
+    if len(row) != words:
+        return NO_ROW
+    if not -1 <= state < get_count(m, N_SETS):
+        return NO_STATE_THERE
+    if state < 0:
+        row[:] = 0
+        return 0
+    forget_old_links(m, s)
+    _fill(m, s, state, row.ctypes.data)
+    return 0
+
+
+@compiled
+def fill_masks(m: Memory, s: Memory, states: Int64Array, rows: Int32Table, begin: int) -> int:
+    """Like `fill_mask` for many, from number ``begin`` on; what is raised finds how many are done in `C_DONE`."""
+    for place in range(begin, len(states)):
+        set_count(m, C_DONE, place)
+        wrong = fill_mask(m, s, states[place], rows[place])
+        if wrong:
+            return wrong
+    return 0
+
+
+@inner
+def _is_end(s: Memory, token: int) -> bool:
+    for place in range(load(s, H_ENDS), load(s, H_ENDS) + load(s, H_END_COUNT)):
+        if load(s, place) == token:
+            return True
+    return False
+
+
+@compiled
+def advance_token(m: Memory, s: Memory, state: int, token: int) -> int:
+    """The closed set after ``token``, 0 after an end token, -1 where it cannot come."""
+    if not -1 <= state < get_count(m, N_SETS):
+        return NO_STATE_THERE
+    if not 0 <= token < load(s, H_TOKEN_COUNT):
+        return NO_TOKEN
+    if state < 0:
+        return -1
+    starts, text = address(s, H_STARTS), address(s, H_TEXT)
+    first, end = load(starts, token), load(starts, token + 1)
+    if first == end and _is_end(s, token) and _is_accepting(m, state):
+        return 0
+    if state == NOTHING:
+        return -1
+    if first == end:
+        return after_token(m, state, token) or -1
+    top, below = unpack(m, state)
+    for place in range(first, end):
+        top, below = step(m, top, below, (load(text, place >> 2) >> (8 * (place & 3))) & 255)
+        if top == 0:
+            return -1
+    return pack(m, top, below)

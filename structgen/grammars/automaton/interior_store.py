@@ -1,0 +1,186 @@
+"""InteriorStore: the interiors (see `interiors`) that all grammars of a vocabulary share."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from structgen.grammars.automaton._jit import Int32Array, Int32Table, Memory
+from structgen.grammars.automaton.exits import EXIT_COLUMNS, collect, flatten, write_key
+from structgen.grammars.automaton.interiors import (
+    E_COUNT,
+    E_KEY,
+    E_KEY_COUNT,
+    E_LAST,
+    E_LIST,
+    E_MASK,
+    E_NODES,
+    E_TOKENS,
+    ENTRY,
+    H_END_COUNT,
+    H_ENDS,
+    H_FIRST_NODES,
+    H_GENERATION,
+    H_HASH,
+    H_HASH_ROWS,
+    H_LAST,
+    H_LONGEST,
+    H_NODES,
+    H_STARTS,
+    H_TEXT,
+    H_TOKEN_COUNT,
+    H_TOKENS,
+    H_WORDS,
+    HEADER,
+    ROOT,
+    T_BYTE,
+    T_DEPTH,
+    T_END,
+    T_TOKENS,
+)
+from structgen.grammars.automaton.walk import Trie
+from structgen.grammars.expr import Expr
+
+__all__ = ["InteriorStore"]
+
+_MAX_BYTES = 32 << 20
+_HASH_ROWS = 1 << 14
+_LISTED = 8
+"""A mask's words for each token of a list: with more tokens the interior is kept as a mask."""
+
+
+class InteriorStore:
+    """What compiled code reads of a vocabulary: the trie, the end tokens, and the interiors computed so far.
+
+    Thread-safe. Readers take `snapshot` and hold on to it; a larger one replaces it. When the limit is reached all
+    interiors go, and with them what automata know of their places (`H_GENERATION`).
+
+    Parameters
+    ----------
+    trie : Trie
+        Of the tokens that are text.
+    ends : sequence of int
+        The end tokens.
+    max_bytes : int
+        Limit on the interiors.
+    """
+
+    def __init__(self, trie: Trie, ends: Sequence[int], max_bytes: int = _MAX_BYTES) -> None:
+        self._trie, self._max_bytes = trie, max_bytes
+        self._lock = threading.Lock()
+        self._leaves: WeakKeyDictionary[Expr, int] = WeakKeyDictionary()
+        self._leaf_count = self._entries = 0
+        header = np.zeros(HEADER, np.int32)
+        for place, array in ((H_NODES, trie.nodes), (H_TOKENS, trie.tokens), (H_TEXT, trie.text), (H_STARTS, trie.starts)):
+            header[place : place + 2].view(np.int64)[0] = array.ctypes.data
+        size = len(trie.starts) - 1
+        depths = trie.nodes[:-1, T_DEPTH]
+        longest = int(depths.max()) if len(depths) else 0
+        header[H_LAST], header[H_TOKEN_COUNT], header[H_WORDS], header[H_LONGEST] = len(depths), size, (size + 31) // 32, longest
+        first_nodes = np.full(256, -1, np.int32)
+        tops = np.flatnonzero(depths == 1)
+        first_nodes[trie.nodes[tops, T_BYTE]] = tops
+        header[H_FIRST_NODES], header[H_ENDS], header[H_END_COUNT] = HEADER, HEADER + 256, len(ends)
+        header[H_HASH], header[H_HASH_ROWS] = HEADER + 256 + len(ends), _HASH_ROWS
+        self._head = np.concatenate([header, first_nodes, np.array(ends, np.int32), np.zeros(_HASH_ROWS, np.int32)])
+        self._begin_anew(0)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the interiors."""
+        return 4 * self._used
+
+    def leaf(self, body: Expr) -> int:
+        """The number of the leaf with this body, which reads bytes only; 1 or more."""
+        with self._lock:
+            number = self._leaves.get(body)
+            if number is None:
+                self._leaf_count += 1
+                number = self._leaves[body] = self._leaf_count
+            return number
+
+    def add(self, tables: Memory, trie: int, node: int, state: int, key_count: int) -> None:
+        """Compute the interior of ``state`` below ``node``; the caller holds the lock of ``tables``.
+
+        Raises what compiled code raises that asks for room.
+        """
+        with self._lock:
+            key = np.empty(key_count, np.int32)
+            hashed = write_key(tables, trie, node, state, key)
+            if self._find(key, hashed):
+                return  # another automaton was first
+            if trie >= self._used:
+                return  # it went with all others; whoever wants it finds the links gone
+            tokens, nodes, exit_tokens = self._collect(tables, trie, node, state)
+            if 4 * self._used > self._max_bytes or 2 * self._entries > _HASH_ROWS:
+                self._begin_anew(int(self.memory[H_GENERATION]) + 1)
+                if trie:
+                    return
+            self._append(key, hashed, tokens, nodes, exit_tokens)
+
+    def _begin_anew(self, generation: int) -> None:
+        head = self._head.copy()
+        head[H_GENERATION] = generation
+        self._used, self._entries = len(head), 0
+        self._use(np.concatenate([head, np.zeros(1 << 16, np.int32)]))
+
+    def _use(self, memory: Int32Array) -> None:
+        self.memory = memory
+        self.snapshot: tuple[Memory, Int32Array] = (int(memory.ctypes.data), memory)
+        """The address that compiled functions take, and what has to be held on to while they do."""
+
+    def _find(self, key: Int32Array, hashed: int) -> int:
+        memory, first = self.memory, int(self.memory[H_HASH])
+        slot = hashed % _HASH_ROWS
+        while entry := int(memory[first + slot]):
+            begin = int(memory[entry + E_KEY])
+            if np.array_equal(memory[begin : begin + int(memory[entry + E_KEY_COUNT])], key):
+                return entry
+            slot = (slot + 1) % _HASH_ROWS
+        return 0
+
+    def _collect(self, tables: Memory, trie: int, node: int, state: int) -> tuple[Int32Array, Int32Table, Int32Array]:
+        """The tokens, and the nodes and tokens of the exits' trie."""
+        room, counts = 1 << 12, np.empty(3, np.int64)
+        inside = np.empty(len(self._trie.tokens), np.int32)
+        while True:
+            exits, lists = np.empty((room, EXIT_COLUMNS), np.int32), np.empty((room, 2), np.int32)
+            if collect(tables, self.snapshot[0], trie, node, state, inside, exits, lists, counts):
+                break
+            room *= 4
+        nodes = np.zeros((int(counts[1]), 4), np.int32)
+        tokens = np.empty(int(counts[2]) - 1, np.int32)
+        flatten(exits, lists, nodes, tokens)
+        return inside[: int(counts[0])], nodes, tokens
+
+    def _append(
+        self, key: Int32Array, hashed: int, inside: Int32Array, nodes: Int32Table, exit_tokens: Int32Array
+    ) -> None:
+        words = int(self._head[H_WORDS])
+        is_mask = len(inside) * _LISTED > words
+        body = _mask_of(inside, words) if is_mask else inside
+        parts = [body, nodes.reshape(-1), exit_tokens, key]
+        begin = self._used
+        places = begin + ENTRY + np.cumsum([0, *(len(part) for part in parts)])
+        entry = np.zeros(ENTRY, np.int32)
+        entry[E_COUNT], entry[E_MASK if is_mask else E_LIST] = len(inside), places[0]
+        entry[E_NODES], entry[E_LAST], entry[E_TOKENS] = places[1], len(nodes) - 1, places[2]
+        entry[E_KEY], entry[E_KEY_COUNT] = places[3], len(key)
+        end = int(places[-1])
+        while end > len(self.memory):
+            self._use(np.concatenate([self.memory, np.zeros_like(self.memory)]))
+        self.memory[begin:end] = np.concatenate([entry, *parts])
+        self._used, self._entries = end, self._entries + 1
+        first, slot = int(self.memory[H_HASH]), hashed % _HASH_ROWS
+        while self.memory[first + slot]:
+            slot = (slot + 1) % _HASH_ROWS
+        self.memory[first + slot] = begin
+
+
+def _mask_of(tokens: Int32Array, words: int) -> Int32Array:
+    there = np.zeros(32 * words, np.bool_)
+    there[tokens] = True
+    return np.frombuffer(np.packbits(there, bitorder="little").tobytes(), np.int32)
