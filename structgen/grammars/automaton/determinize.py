@@ -12,13 +12,13 @@ import numpy as np
 
 from structgen.grammars.automaton._jit import Memory, compiled, inner, int64
 from structgen.grammars.automaton.tables import (
-    ACCEPT,
     BYTES,
     BYTESETS,
     C_NODE_EPOCH,
     C_WANTED_RULE,
     CALL,
     CALLS,
+    CLOSED,
     F_BYTES,
     F_CALLS,
     F_FINAL,
@@ -35,6 +35,7 @@ from structgen.grammars.automaton.tables import (
     L_BACK,
     L_RULE,
     N_CALLS,
+    N_ROWS,
     N_STATE_NODES,
     N_STATES,
     NO_STATE,
@@ -47,6 +48,7 @@ from structgen.grammars.automaton.tables import (
     S_DISTANCE,
     S_FLAGS,
     S_NODES,
+    S_ROW,
     S_RULE,
     SPLIT,
     STATE_HASH,
@@ -169,7 +171,9 @@ def _add_call(m: Memory, first: int, end: int, rule: int) -> int:
 @inner
 def _append_state(m: Memory, found: int) -> int:
     state, first, call = get_count(m, N_STATES), get_count(m, N_STATE_NODES), get_count(m, N_CALLS)
+    row = get_count(m, N_ROWS)
     need(m, STATES, state + 1)
+    need(m, TRANSITIONS, row + 1)
     need(m, STATE_NODES, first + found)
     need(m, CALLS, call + found)
     flags, distance, end = 0, FAR, call
@@ -194,7 +198,9 @@ def _append_state(m: Memory, found: int) -> int:
     put(m, STATES, state, S_RULE, cell(m, NODES, cell(m, NODE_WORK, 0, V_NODE), K_RULE))
     put(m, STATES, state, S_CALLS, call)
     put(m, STATES, state, S_CALL_COUNT, end - call)
+    put(m, STATES, state, S_ROW, row)
     set_count(m, N_STATES, state + 1)
+    set_count(m, N_ROWS, row + 1)
     set_count(m, N_STATE_NODES, first + found)
     set_count(m, N_CALLS, end)
     return state
@@ -234,17 +240,17 @@ def _fill_transition(m: Memory, state: int, byte: int) -> int:
         for word in range(8):
             word_bits = cell(m, BYTESETS, bits, word)
             alike[word] &= word_bits if reads else ~word_bits
-    target = _intern_state(m, found) if found else NO_STATE
+    target, row = _intern_state(m, found) if found else NO_STATE, cell(m, STATES, state, S_ROW)
     for other in range(256):
         if (alike[other >> 5] >> (other & 31)) & 1:
-            put(m, TRANSITIONS, state, other, target)
+            put(m, TRANSITIONS, row, other, target)
     return target
 
 
 @inner
 def next_state(m: Memory, state: int, byte: int) -> int:
     """The state of the same rule after ``byte``, or `NO_STATE`; built when first asked for."""
-    target = cell(m, TRANSITIONS, state, byte)
+    target = cell(m, TRANSITIONS, cell(m, STATES, state, S_ROW), byte)
     return target if target != HOLE else _fill_transition(m, state, byte)
 
 
@@ -284,7 +290,9 @@ def start_state(m: Memory, rule: int) -> int:
 def rehash_states(m: Memory) -> None:
     """Enter every state into an emptied `STATE_HASH`."""
     last = rows_of(m, STATE_HASH) - 1
-    for state in range(ACCEPT + 1, get_count(m, N_STATES)):
+    for state in range(CLOSED + 1, get_count(m, N_STATES)):
+        if cell(m, STATES, state, S_COUNT) == 0:  # no set of nodes
+            continue
         slot = _hash(m, STATE_NODES, cell(m, STATES, state, S_NODES), cell(m, STATES, state, S_COUNT)) & last
         while cell(m, STATE_HASH, slot, 0) != 0:
             slot = (slot + 1) & last

@@ -39,6 +39,7 @@ from structgen.grammars.automaton.tables import (
     BYTESETS,
     C_BLANK,
     C_DONE,
+    F_FRAME,
     F_TOKENS,
     I_BELOW,
     I_STATE,
@@ -57,6 +58,7 @@ from structgen.grammars.automaton.tables import (
     S_COUNT,
     S_FLAGS,
     S_NODES,
+    S_PLACE,
     SETS,
     STATE_NODES,
     STATES,
@@ -187,6 +189,14 @@ def _walk(
 
 @inner
 def _add_first_bytes(m: Memory, state: int, live: Int64Array) -> None:
+    if cell(m, STATES, state, S_FLAGS) & F_FRAME:
+        if cell(m, STATES, state, S_PLACE) >= 0:
+            for byte in b' \n",:[]{}':
+                live[byte >> 5] |= 1 << (byte & 31)
+        else:
+            for word in range(8):
+                live[word] = -1
+        return
     first = cell(m, STATES, state, S_NODES)
     for place in range(first, first + cell(m, STATES, state, S_COUNT)):
         node = cell(m, STATE_NODES, place, 0)
@@ -197,7 +207,7 @@ def _add_first_bytes(m: Memory, state: int, live: Int64Array) -> None:
 
 @inner
 def _first_bytes(m: Memory, state: int, below: int, live: Int64Array) -> None:
-    """The bytes that may come next, as a set of 8 words."""
+    """Bytes beside which none can come next, as a set of 8 words."""
     for word in range(8):
         live[word] = 0
     if state != SEVERAL:

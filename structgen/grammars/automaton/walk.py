@@ -21,7 +21,7 @@ from structgen.grammars.automaton._jit import (
     load,
     store,
 )
-from structgen.grammars.automaton.determinize import next_state
+from structgen.grammars.automaton.frames import next_of
 from structgen.grammars.automaton.interiors import T_BYTE, T_DEPTH, T_END, T_TOKENS
 from structgen.grammars.automaton.stacks import after_token, pack, step, unpack
 from structgen.grammars.automaton.tables import (
@@ -205,7 +205,7 @@ def next_bytes(m: Memory, closed: int, allowed: UInt8Array) -> int:
     for item in range(first, first + cell(m, SETS, closed, Q_COUNT)):
         state = cell(m, ITEMS, item, I_STATE)
         for byte in range(256):
-            if state != ACCEPT and not allowed[byte] and next_state(m, state, byte) != NO_STATE:
+            if state != ACCEPT and not allowed[byte] and next_of(m, state, byte) != NO_STATE:
                 allowed[byte] = 1
                 count += 1
     return count
