@@ -191,8 +191,10 @@ def _walk(
 def _add_first_bytes(m: Memory, state: int, live: Int64Array) -> None:
     if cell(m, STATES, state, S_FLAGS) & F_FRAME:
         if cell(m, STATES, state, S_PLACE) >= 0:
-            for byte in b' \n",:[]{}':
-                live[byte >> 5] |= 1 << (byte & 31)
+            live[0] |= 1 << 0x0A
+            live[1] |= 1 | 1 << (0x22 - 32) | 1 << (0x2C - 32) | 1 << (0x3A - 32)  # space, quote, comma, colon
+            live[2] |= 1 << (0x5B - 64) | 1 << (0x5D - 64)  # brackets
+            live[3] |= 1 << (0x7B - 96) | 1 << (0x7D - 96)
         else:
             for word in range(8):
                 live[word] = -1

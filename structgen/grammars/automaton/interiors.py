@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from structgen.grammars.automaton._jit import Int64Array, Memory, inner, int64, load
+from structgen.grammars.automaton._jit import Int64Array, Memory, inlined, inner, int64, load
 from structgen.grammars.automaton.determinize import next_state
 from structgen.grammars.automaton.tables import (
     C_GENERATION,
@@ -83,7 +83,7 @@ _WIDE, _WIDE_ENDS = 64, 6
 """A leaf is walked below a node where it has fewer live nodes, and fewer of them may end it."""
 
 
-@inner
+@inlined
 def address(s: Memory, place: int) -> int:
     """The address that takes two places of the header."""
     return (load(s, place) & 0xFFFFFFFF) | (load(s, place + 1) << 32)
@@ -113,13 +113,13 @@ def subtree_end(s: Memory, trie: int, node: int) -> int:
     return load(trie_nodes(s, trie), 4 * node + T_END) if node != ROOT else last_node(s, trie)
 
 
-@inner
+@inlined
 def leaf_of(m: Memory, state: int) -> int:
     """The number of the leaf that ``state`` belongs to, 0 where it belongs to no leaf."""
     return cell(m, RULES, cell(m, STATES, state, S_RULE), U_LEAF)
 
 
-@inner
+@inlined
 def key_count(m: Memory, state: int) -> int:
     """Numbers in the key of ``state`` below a node."""
     return 3 + cell(m, STATES, state, S_COUNT)

@@ -16,6 +16,7 @@ from structgen.grammars.automaton._jit import (
     Memory,
     UInt8Array,
     compiled,
+    inlined,
     inner,
     int64,
     load,
@@ -92,7 +93,7 @@ def _distance(m: Memory, state: int, below: int) -> int:
     return cell(m, SETS, below, Q_DISTANCE)
 
 
-@inner
+@inlined
 def set_bit(row: Memory, token: int) -> None:
     """Set the bit of ``token`` in the mask at ``row``."""
     store(row, token >> 5, load(row, token >> 5) | (1 << (token & 31)))
