@@ -22,7 +22,6 @@ DEAD = -1
 FINISHED = 0
 """The state after an end token; only end tokens may follow."""
 
-_INT32 = np.dtype(np.int32)
 
 
 class Explanation(NamedTuple):
@@ -78,10 +77,15 @@ class Matcher:
         row : int32[ceil(V/32)]
             Bit ``i % 32`` of word ``i // 32`` set = token ``i`` allowed.
         """
-        if self._closed or row.dtype is not _INT32 or not row.flags.c_contiguous:
+        if self._closed:
+            self._check(state)
+        try:
+            wrong = self._stacks.fill_mask(state, row)
+        except TypeError:  # no contiguous int32 array
             self._check_row(row)
             row[:] = self._mask(state)
-        elif self._stacks.fill_mask(state, row):
+            return
+        if wrong:
             self._check(state)
             self._check_row(row)
 
@@ -89,7 +93,7 @@ class Matcher:
         """Write the mask of ``states[i]`` to ``rows[i]``, int32[states, ceil(V/32)]."""
         if len(states) != len(rows):
             raise ValueError(f"{len(states)} states need as many rows, not {len(rows)}")
-        if self._closed or rows.dtype is not _INT32 or not rows.flags.c_contiguous:
+        if self._closed or rows.dtype != np.int32 or not rows.flags.c_contiguous:
             for state, row in zip(states, rows, strict=True):
                 self.fill_mask(state, row)
         elif self._stacks.fill_masks(np.array(states, np.int64), rows):

@@ -46,7 +46,8 @@ from structgen.grammars.expr import Expr
 
 __all__ = ["InteriorStore"]
 
-_MAX_BYTES = 32 << 20
+_MAX_BYTES, _MASKS = 32 << 20, 1024
+"""Limits on the interiors; so many masks of their tokens."""
 _HASH_ROWS = 1 << 14
 _LISTED = 8
 """A mask's words for each token of a list: with more tokens the interior is kept as a mask."""
@@ -55,8 +56,8 @@ _LISTED = 8
 class InteriorStore:
     """What compiled code reads of a vocabulary: the trie, the end tokens, and the interiors computed so far.
 
-    Thread-safe. Readers take `snapshot` and hold on to it; a larger one replaces it. When the limit is reached all
-    interiors go, and with them what automata know of their places (`H_GENERATION`).
+    Thread-safe. Readers take `snapshot` and hold on to it. When the limit is reached all interiors go,
+    and with them what automata know of their places (`H_GENERATION`).
 
     Parameters
     ----------
@@ -64,12 +65,13 @@ class InteriorStore:
         Of the tokens that are text.
     ends : sequence of int
         The end tokens.
-    max_bytes : int
-        Limit on the interiors.
+    room : int, optional
+        Limit on the interiors, in bytes. The system gives it memory when it is first written.
     """
 
-    def __init__(self, trie: Trie, ends: Sequence[int], max_bytes: int = _MAX_BYTES) -> None:
-        self._trie, self._max_bytes = trie, max_bytes
+    def __init__(self, trie: Trie, ends: Sequence[int], room: int | None = None) -> None:
+        self._trie = trie
+        self._room = room or min(_MAX_BYTES, (1 << 20) + _MASKS * len(trie.starts) // 8)
         self._lock = threading.Lock()
         self._leaves: WeakKeyDictionary[Expr, int] = WeakKeyDictionary()
         self._leaf_count = self._entries = 0
@@ -115,25 +117,25 @@ class InteriorStore:
             if trie >= self._used:
                 return  # it went with all others; whoever wants it finds the links gone
             tokens, nodes, exit_tokens = self._collect(tables, trie, node, state)
-            if 4 * self._used > self._max_bytes or 2 * self._entries > _HASH_ROWS:
-                self._begin_anew(int(self.memory[H_GENERATION]) + 1)
+            entry = self._entry(key, tokens, nodes, exit_tokens)
+            if self._used + len(entry) > len(self._memory) or 2 * self._entries > _HASH_ROWS:
+                self._begin_anew(int(self._memory[H_GENERATION]) + 1)
                 if trie:
                     return
-            self._append(key, hashed, tokens, nodes, exit_tokens)
+                entry = self._entry(key, tokens, nodes, exit_tokens)
+            self._append(entry, hashed)
 
     def _begin_anew(self, generation: int) -> None:
-        head = self._head.copy()
-        head[H_GENERATION] = generation
-        self._used, self._entries = len(head), 0
-        self._use(np.concatenate([head, np.zeros(1 << 16, np.int32)]))
-
-    def _use(self, memory: Int32Array) -> None:
-        self.memory = memory
-        self.snapshot: tuple[Memory, Int32Array] = (int(memory.ctypes.data), memory)
+        """An empty store; who reads the old one may go on, since it holds on to it."""
+        self._memory = np.zeros(len(self._head) + self._room // 4, np.int32)
+        self._memory[: len(self._head)] = self._head
+        self._memory[H_GENERATION] = generation
+        self._used, self._entries = len(self._head), 0
+        self.snapshot: tuple[Memory, Int32Array] = (int(self._memory.ctypes.data), self._memory)
         """The address that compiled functions take, and what has to be held on to while they do."""
 
     def _find(self, key: Int32Array, hashed: int) -> int:
-        memory, first = self.memory, int(self.memory[H_HASH])
+        memory, first = self._memory, int(self._memory[H_HASH])
         slot = hashed % _HASH_ROWS
         while entry := int(memory[first + slot]):
             begin = int(memory[entry + E_KEY])
@@ -156,28 +158,28 @@ class InteriorStore:
         flatten(exits, lists, nodes, tokens)
         return inside[: int(counts[0])], nodes, tokens
 
-    def _append(
-        self, key: Int32Array, hashed: int, inside: Int32Array, nodes: Int32Table, exit_tokens: Int32Array
-    ) -> None:
+    def _entry(
+        self, key: Int32Array, inside: Int32Array, nodes: Int32Table, exit_tokens: Int32Array
+    ) -> Int32Array:
+        """The interior as it is to lie at the end of what is used."""
         words = int(self._head[H_WORDS])
         is_mask = len(inside) * _LISTED > words
-        body = _mask_of(inside, words) if is_mask else inside
-        parts = [body, nodes.reshape(-1), exit_tokens, key]
-        begin = self._used
-        places = begin + ENTRY + np.cumsum([0, *(len(part) for part in parts)])
+        parts = [_mask_of(inside, words) if is_mask else inside, nodes.reshape(-1), exit_tokens, key]
+        places = self._used + ENTRY + np.cumsum([0, *(len(part) for part in parts)])
         entry = np.zeros(ENTRY, np.int32)
         entry[E_COUNT], entry[E_MASK if is_mask else E_LIST] = len(inside), places[0]
         entry[E_NODES], entry[E_LAST], entry[E_TOKENS] = places[1], len(nodes) - 1, places[2]
         entry[E_KEY], entry[E_KEY_COUNT] = places[3], len(key)
-        end = int(places[-1])
-        while end > len(self.memory):
-            self._use(np.concatenate([self.memory, np.zeros_like(self.memory)]))
-        self.memory[begin:end] = np.concatenate([entry, *parts])
-        self._used, self._entries = end, self._entries + 1
-        first, slot = int(self.memory[H_HASH]), hashed % _HASH_ROWS
-        while self.memory[first + slot]:
+        return np.concatenate([entry, *parts])
+
+    def _append(self, entry: Int32Array, hashed: int) -> None:
+        begin, memory = self._used, self._memory
+        memory[begin : begin + len(entry)] = entry
+        self._used, self._entries = begin + len(entry), self._entries + 1
+        first, slot = int(memory[H_HASH]), hashed % _HASH_ROWS
+        while memory[first + slot]:
             slot = (slot + 1) % _HASH_ROWS
-        self.memory[first + slot] = begin
+        memory[first + slot] = begin  # last: others read without the lock
 
 
 def _mask_of(tokens: Int32Array, words: int) -> Int32Array:
