@@ -12,6 +12,7 @@ from structgen.errors import MatcherClosed
 from structgen.grammars.automaton import StackAutomaton
 from structgen.grammars.automaton._jit import Int32Array
 from structgen.grammars.automaton.tables import FAR
+from structgen.grammars.automaton.walk import NO_BUDGET
 from structgen.grammars.mask_pool import NO_TOKENS
 from structgen.grammars.vocabulary import TokenVocabulary
 
@@ -111,17 +112,8 @@ class Matcher:
         """
         self._check(state)
         self._check_row(row)
-        count = 0
-        if state > FINISHED:
-            bits = np.empty(self._words, np.int32)
-            count = self._stacks.fill_row_within(state, bits, budget)
-            row[:] = bits
-        else:
-            row[:] = 0
-        if self._may_end(state):
-            row |= self._vocabulary.end_row
-            count += len(self._vocabulary.eos_token_ids)
-        return count > 0
+        row[:] = bits = self._mask(state, budget)
+        return bool(bits.any())
 
     def mask_row(self, state: int) -> int:
         """The slot of this state's mask in ``vocabulary.masks.rows``."""
@@ -201,10 +193,10 @@ class Matcher:
     def _may_end(self, state: int) -> bool:
         return state == FINISHED or (state > FINISHED and self._stacks.is_accepting(state))
 
-    def _mask(self, state: int) -> Int32Array:
+    def _mask(self, state: int, budget: int = NO_BUDGET) -> Int32Array:
         self._check(state)
         row = np.empty(self._words, np.int32)
-        self._stacks.fill_mask(state, row)
+        self._stacks.fill_mask(state, row, budget)
         return row
 
     def _forced_byte(self, state: int) -> int | None:

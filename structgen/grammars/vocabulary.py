@@ -114,7 +114,7 @@ class TokenVocabulary:
         return len(self._bytes)
 
     def __repr__(self) -> str:
-        return f"TokenVocabulary({len(self):,} tokens, {len(self._trie.nodes) - 1:,} trie nodes)"
+        return f"TokenVocabulary({len(self):,} tokens, {len(self._trie) - 1:,} trie nodes)"
 
     def token_bytes(self, token_id: int) -> bytes:
         """What ``token_id`` spells; ``b""`` for special and end tokens and ids without a token."""

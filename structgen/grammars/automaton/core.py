@@ -62,7 +62,7 @@ from structgen.grammars.automaton.tables import (
     Tables,
 )
 from structgen.grammars.automaton.value_facts import is_spellable
-from structgen.grammars.automaton.walk import Trie
+from structgen.grammars.automaton.walk import NO_BUDGET
 from structgen.grammars.expr import Rule
 from structgen.grammars.values import ArrayValue, ObjectSpec, ObjectValue
 
@@ -82,8 +82,6 @@ class StackAutomaton:
         What a text must match.
     lengths : Lengths
         Of the vocabulary, for distances.
-    trie : Trie
-        Of the vocabulary's tokens.
     interiors : InteriorStore
         Of the vocabulary.
     max_bytes : int
@@ -98,12 +96,12 @@ class StackAutomaton:
     """
 
     def __init__(
-        self, start: Rule, lengths: Lengths, trie: Trie, interiors: InteriorStore, max_bytes: int
+        self, start: Rule, lengths: Lengths, interiors: InteriorStore, max_bytes: int
     ) -> None:
         self._facts = analyse(start, lengths)
         if not self._facts[start].productive:
             raise EmptyLanguage(f"{start.name} is unsatisfiable: no text matches it")
-        self._lengths, self._trie, self._interiors, self._max_bytes = lengths, trie, interiors, max_bytes
+        self._lengths, self._interiors, self._max_bytes = lengths, interiors, max_bytes
         self._tables = Tables()
         self._lock = threading.RLock()
         self._rule_numbers: dict[Called, int] = {start: 0}
@@ -140,13 +138,16 @@ class StackAutomaton:
         array = np.frombuffer(bytearray(text), np.uint8)
         return self._run(lambda memory: walk.advance(memory, array, 0, len(array), state))
 
-    def fill_mask(self, state: int, row: Int32Array) -> int:
-        """Write the mask of ``state``, end tokens included; returns 0, or `NO_STATE_THERE` or `NO_ROW`."""
+    def fill_mask(self, state: int, row: Int32Array, budget: int = NO_BUDGET) -> int:
+        """Write the mask of ``state``, end tokens included; returns 0, or `NO_STATE_THERE` or `NO_ROW`.
+
+        But for end tokens only those after which an end is at most ``budget`` tokens away.
+        """
         with self._lock:
             while True:
                 interiors, _held = self._interiors.snapshot
                 try:
-                    return fill_mask(self._tables.address, interiors, state, row)
+                    return fill_mask(self._tables.address, interiors, state, budget, row)
                 except (OutOfRoom, RuleWanted, InteriorWanted) as wanted:
                     self._provide(wanted)
 
@@ -162,15 +163,11 @@ class StackAutomaton:
                     begin = self._tables.count(C_DONE)
                     self._provide(wanted)
 
-    def fill_row_within(self, state: int, row: Int32Array, budget: int) -> int:
-        """Write the tokens, but for end tokens, after which an end is near enough; returns their number."""
-        nodes, tokens, _, _ = self._trie
-        return self._run(lambda memory: walk.fill_row_within(memory, nodes, tokens, state, budget, row))
-
     def successors(self, state: int, limit: int) -> list[int] | None:
         """The distinct states one token on, ``None`` where there are more than ``limit``."""
         found = np.empty(limit, np.int32)
-        count = self._run(lambda memory: walk.successors(memory, self._trie.nodes, state, found))
+        interiors, _held = self._interiors.snapshot
+        count = self._run(lambda memory: walk.successors(memory, interiors, state, found))
         return None if count < 0 else [int(one) for one in found[:count]]
 
     def next_bytes(self, state: int) -> bytes:

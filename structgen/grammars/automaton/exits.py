@@ -7,76 +7,115 @@ import numpy as np
 from structgen.grammars.automaton._jit import Int32Array, Int32Table, Int64Array, Memory, compiled, inner, int64, load
 from structgen.grammars.automaton.determinize import next_state
 from structgen.grammars.automaton.interiors import (
+    BYTES_OF,
+    CHILDREN,
+    FIRSTS,
     H_LONGEST,
-    T_BYTE,
-    T_DEPTH,
-    T_END,
-    T_TOKENS,
+    TOKENS,
+    byte_of,
+    first_child,
     key_at,
     key_count,
     key_hash,
-    subtree_end,
-    trie_nodes,
-    trie_tokens,
+    part_of,
 )
 from structgen.grammars.automaton.tables import F_FINAL, NO_STATE, S_FLAGS, STATES, cell
 
-__all__ = ["collect", "flatten", "write_key"]
+__all__ = ["EXIT_COLUMNS", "collect", "flatten", "write_key"]
 
-# While it grows a trie is lists of children; 0 ends a list, and node 0 is the root. PLACE is the node's number when
-# flat; TOKENS the first of its tokens, which are rows (token, next).
-BYTE, CHILD, SIBLING, PARENT, TOKENS, PLACE = range(6)
-EXIT_COLUMNS = 6
+# While it grows the exits' trie is lists of children; 0 ends a list, and node 0 is the root. `X_TOKENS` is the first of
+# a node's tokens, which are rows (token, next); `X_PLACE` its number when flat.
+X_BYTE, X_CHILD, X_SIBLING, X_TOKENS, X_PLACE = range(5)
+EXIT_COLUMNS = 5
 
-
-@inner
-def _child(exits: Int32Table, count: int, parent: int, byte: int) -> int:
-    """The child of ``parent`` for ``byte``; ``count``, where a new one is to be made, if there is none."""
-    one = int64(exits[parent, CHILD])
-    while one and exits[one, BYTE] != byte:
-        one = int64(exits[one, SIBLING])
-    return one or count
+# What `collect` counts.
+C_INSIDE, C_EXITS, C_TOKENS = range(3)
 
 
 @inner
-def _descend(exits: Int32Table, count: int, parent: int, byte: int) -> int:
-    """Like `_child`, the child made where there is none."""
-    one = _child(exits, count, parent, byte)
-    if one == count:
-        exits[one, BYTE] = byte
-        exits[one, CHILD] = exits[one, TOKENS] = 0
-        exits[one, SIBLING] = exits[parent, CHILD]
-        exits[one, PARENT] = parent
-        exits[parent, CHILD] = one
+def _descend(exits: Int32Table, counts: Int64Array, parent: int, byte: int) -> int:
+    """The child of ``parent`` for ``byte``, made where there is none; 0 where there is no room."""
+    one = int64(exits[parent, X_CHILD])
+    while one and exits[one, X_BYTE] != byte:
+        one = int64(exits[one, X_SIBLING])
+    if one == 0 and counts[C_EXITS] < len(exits):
+        one = counts[C_EXITS]
+        counts[C_EXITS] += 1
+        exits[one, X_BYTE], exits[one, X_CHILD], exits[one, X_TOKENS] = byte, 0, 0
+        exits[one, X_SIBLING] = exits[parent, X_CHILD]
+        exits[parent, X_CHILD] = one
     return one
 
 
 @inner
+def _add_tokens(
+    s: Memory, trie: int, node: int, exits: Int32Table, lists: Int32Table, counts: Int64Array, place: int
+) -> bool:
+    """Add the tokens of ``node`` to an exit node; whether there was room."""
+    firsts, tokens = part_of(s, trie, FIRSTS), part_of(s, trie, TOKENS)
+    for entry in range(load(firsts, node), load(firsts, node + 1)):
+        row = counts[C_TOKENS]
+        if row == len(lists):
+            return False
+        lists[row, 0], lists[row, 1] = load(tokens, entry), exits[place, X_TOKENS]
+        exits[place, X_TOKENS] = row
+        counts[C_TOKENS] += 1
+    return True
+
+
+@inner
 def _add_subtree(
-    nodes: Memory,
-    tokens: Memory,
+    s: Memory,
+    trie: int,
     top: int,
     exits: Int32Table,
     lists: Int32Table,
     counts: Int64Array,
-    path: Int64Array,
+    parent: int,
+    work: Int32Table,
 ) -> bool:
-    """Add the tokens at and below ``top`` under the exit node ``path[depth of top - 1]``; whether there was room."""
-    node, end = top, load(nodes, 4 * top + T_END)
-    while node < end:
-        depth = load(nodes, 4 * node + T_DEPTH)
-        if counts[1] >= len(exits):
+    """Add the tokens at and below ``top`` below the exit node ``parent``; whether there was room."""
+    nodes, children = part_of(s, trie, BYTES_OF), part_of(s, trie, CHILDREN)
+    depth = 0
+    work[0, 0], work[0, 1], work[0, 2] = top, top + 1, parent
+    while depth >= 0:
+        node = int64(work[depth, 0])
+        if node == work[depth, 1]:
+            depth -= 1
+            continue
+        work[depth, 0] = node + 1
+        place = _descend(exits, counts, int64(work[depth, 2]), byte_of(nodes, node))
+        if place == 0 or not _add_tokens(s, trie, node, exits, lists, counts, place):
             return False
-        path[depth] = _descend(exits, counts[1], path[depth - 1], load(nodes, 4 * node + T_BYTE))
-        counts[1] = max(counts[1], path[depth] + 1)
-        for place in range(load(nodes, 4 * node + T_TOKENS), load(nodes, 4 * node + 4 + T_TOKENS)):
-            if counts[2] >= len(lists):
+        depth += 1
+        work[depth, 0], work[depth, 1] = first_child(children, node), first_child(children, node + 1)
+        work[depth, 2] = place
+    return True
+
+
+@inner
+def _add_exits(
+    s: Memory,
+    trie: int,
+    top: int,
+    exits: Int32Table,
+    lists: Int32Table,
+    counts: Int64Array,
+    read: Int64Array,
+    depth: int,
+    work: Int32Table,
+) -> bool:
+    """Add what is at and below ``top`` for every place of the path, ``read[1..depth]``, where the leaf may end."""
+    for end in range(1, depth + 1):
+        if read[end] < 256:
+            continue
+        parent = 0
+        for level in range(end + 1, depth + 1):
+            parent = _descend(exits, counts, parent, read[level] & 255)
+            if parent == 0:
                 return False
-            lists[counts[2], 0] = load(tokens, place)
-            lists[counts[2], 1] = exits[path[depth], TOKENS]
-            exits[path[depth], TOKENS] = counts[2]
-            counts[2] += 1
-        node += 1
+        if not _add_subtree(s, trie, top, exits, lists, counts, parent, work):
+            return False
     return True
 
 
@@ -97,69 +136,59 @@ def collect(
     Its tokens go to ``inside``, the exits' trie to ``exits`` and its tokens to ``lists``, and their numbers, one more
     for the last two, to ``counts``.
     """
-    nodes, tokens, last = trie_nodes(s, trie), trie_tokens(s, trie), subtree_end(s, trie, node)
-    longest = load(s, H_LONGEST) + 2
-    states, path, ends = np.empty(longest, np.int64), np.empty(longest, np.int64), np.empty(longest, np.int64)
-    read = np.empty(longest, np.int64)
-    counts[0], counts[1], counts[2] = 0, 1, 1
-    exits[0, CHILD] = exits[0, TOKENS] = 0
-    node += 1
-    states[load(nodes, 4 * node + T_DEPTH) - 1] = state
-    ways = 0  # places on the path where the leaf may end
-    while node < last:
-        depth, byte = load(nodes, 4 * node + T_DEPTH), load(nodes, 4 * node + T_BYTE)
-        while ways and ends[ways - 1] >= depth:
-            ways -= 1
-        target = next_state(m, states[depth - 1], byte)
-        if target == NO_STATE:
-            for way in range(ways):
-                path[ends[way]] = 0
-                for level in range(ends[way] + 1, depth):
-                    if counts[1] >= len(exits):
-                        return False
-                    path[level] = _descend(exits, counts[1], path[level - 1], read[level])
-                    counts[1] = max(counts[1], path[level] + 1)
-                if not _add_subtree(nodes, tokens, node, exits, lists, counts, path):
-                    return False
-            node = load(nodes, 4 * node + T_END)
+    nodes, children = part_of(s, trie, BYTES_OF), part_of(s, trie, CHILDREN)
+    firsts, tokens, longest = part_of(s, trie, FIRSTS), part_of(s, trie, TOKENS), load(s, H_LONGEST) + 2
+    work, path = np.empty((longest, 3), np.int32), np.empty((longest, 3), np.int32)
+    read = np.zeros(longest, np.int64)  # the bytes of the path, plus 256 where the leaf may end
+    counts[C_INSIDE], counts[C_EXITS], counts[C_TOKENS] = 0, 1, 1
+    exits[0, X_CHILD] = exits[0, X_TOKENS] = 0
+    depth = ways = 0
+    path[0, 0], path[0, 1], path[0, 2] = first_child(children, node), first_child(children, node + 1), state
+    while depth >= 0:
+        node = int64(path[depth, 0])
+        if node == path[depth, 1]:
+            ways -= read[depth] >> 8
+            depth -= 1
             continue
-        states[depth], read[depth] = target, byte
-        for place in range(load(nodes, 4 * node + T_TOKENS), load(nodes, 4 * node + 4 + T_TOKENS)):
-            inside[counts[0]] = load(tokens, place)
-            counts[0] += 1
-        if cell(m, STATES, target, S_FLAGS) & F_FINAL:
-            ends[ways] = depth
-            ways += 1
-        node += 1
+        path[depth, 0] = node + 1
+        byte = byte_of(nodes, node)
+        target = next_state(m, int64(path[depth, 2]), byte)
+        if target == NO_STATE:
+            if ways and not _add_exits(s, trie, node, exits, lists, counts, read, depth, work):
+                return False
+            continue
+        for place in range(load(firsts, node), load(firsts, node + 1)):
+            inside[counts[C_INSIDE]] = load(tokens, place)
+            counts[C_INSIDE] += 1
+        depth += 1
+        path[depth, 0], path[depth, 1] = first_child(children, node), first_child(children, node + 1)
+        path[depth, 2] = target
+        read[depth] = byte + 256 * (cell(m, STATES, target, S_FLAGS) & F_FINAL)
+        ways += read[depth] >> 8
     return True
 
 
 @compiled
-def flatten(exits: Int32Table, lists: Int32Table, nodes: Int32Table, tokens: Int32Array) -> None:
-    """Write the exits' trie as `walk.Trie` has it."""
-    count, used, depth, one = 0, 0, 0, 0
-    while True:
-        if exits[one, CHILD]:
-            one = int64(exits[one, CHILD])
-            depth += 1
-        else:
-            while one and not exits[one, SIBLING]:
-                nodes[exits[one, PLACE], T_END] = count
-                one = int64(exits[one, PARENT])
-                depth -= 1
-            if not one:
-                break
-            nodes[exits[one, PLACE], T_END] = count
-            one = int64(exits[one, SIBLING])
-        exits[one, PLACE] = count
-        nodes[count, T_BYTE], nodes[count, T_DEPTH], nodes[count, T_TOKENS] = exits[one, BYTE], depth, used
-        entry = int64(exits[one, TOKENS])
+def flatten(
+    exits: Int32Table, lists: Int32Table, nodes: Int32Array, children: Int32Array, firsts: Int32Array, tokens: Int32Array
+) -> None:
+    """Write the exits' trie as `walk.Trie` has it, a byte to a number yet."""
+    used, count = 0, 1
+    queue = np.zeros(len(nodes), np.int32)
+    for node in range(len(nodes)):
+        one = int64(queue[node])
+        nodes[node], firsts[node], children[node] = exits[one, X_BYTE], used, count
+        entry = int64(exits[one, X_TOKENS])
         while entry:
             tokens[used] = lists[entry, 0]
             used += 1
             entry = int64(lists[entry, 1])
-        count += 1
-    nodes[count, T_TOKENS] = used
+        child = int64(exits[one, X_CHILD])
+        while child:
+            queue[count] = child
+            count += 1
+            child = int64(exits[child, X_SIBLING])
+    firsts[len(nodes)], children[len(nodes)] = used, count
 
 
 @compiled

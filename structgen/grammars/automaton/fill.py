@@ -6,10 +6,14 @@ import numpy as np
 
 from structgen.grammars.automaton._jit import Int32Array, Int32Table, Int64Array, Memory, compiled, inner, load, store
 from structgen.grammars.automaton.interiors import (
+    BYTES_OF,
+    CHILD,
+    CHILDREN,
     E_COUNT,
-    E_LAST,
+    E_EXITS,
     E_LIST,
     E_MASK,
+    FIRSTS,
     H_END_COUNT,
     H_ENDS,
     H_FIRST_NODES,
@@ -18,18 +22,16 @@ from structgen.grammars.automaton.interiors import (
     H_TEXT,
     H_TOKEN_COUNT,
     H_WORDS,
+    LARGE,
     ROOT,
-    T_BYTE,
-    T_DEPTH,
-    T_END,
-    T_TOKENS,
+    TOKENS,
     address,
+    byte_of,
     find_interior,
+    first_child,
     forget_old_links,
-    last_node,
     leaf_of,
-    trie_nodes,
-    trie_tokens,
+    part_of,
 )
 from structgen.grammars.automaton.stacks import SEVERAL, after_token, leave, pack, step, unpack, without
 from structgen.grammars.automaton.tables import (
@@ -41,6 +43,7 @@ from structgen.grammars.automaton.tables import (
     C_DONE,
     F_FRAME,
     F_TOKENS,
+    FAR,
     I_BELOW,
     I_STATE,
     ITEMS,
@@ -54,8 +57,10 @@ from structgen.grammars.automaton.tables import (
     NODES,
     NOTHING,
     Q_COUNT,
+    Q_DISTANCE,
     Q_FIRST,
     S_COUNT,
+    S_DISTANCE,
     S_FLAGS,
     S_NODES,
     S_PLACE,
@@ -75,8 +80,6 @@ __all__ = ["NO_ROW", "NO_STATE_THERE", "NO_TOKEN", "advance_token", "fill_mask",
 NO_STATE_THERE, NO_ROW, NO_TOKEN = -2, -3, -4
 """What is returned for an argument that is wrong."""
 
-_SMALL = 16
-"""A subtree of fewer nodes is walked without a look for an interior."""
 _MOST_TAKEN = 64
 """Of one set, so many items are taken by interiors; any more are walked."""
 
@@ -124,7 +127,7 @@ def _take(m: Memory, s: Memory, interior: int, below: int, row: Memory) -> None:
         first = load(s, interior + E_LIST)
         for place in range(first, first + load(s, interior + E_COUNT)):
             set_bit(row, load(s, place))
-    if load(s, interior + E_LAST):
+    if load(s, interior + E_EXITS):
         after = leave(m, below)
         if after != BOTTOM:
             _add_job(m, interior, after)
@@ -155,36 +158,44 @@ def _take_known(
 
 
 @inner
-def _walk(
-    m: Memory,
-    s: Memory,
-    trie: int,
-    first: int,
-    last: int,
-    states: Int64Array,
-    belows: Int64Array,
-    path: Int64Array,
-    row: Memory,
-) -> None:
-    """Walk the nodes ``first`` to ``last``, siblings and all below them; what is above them stands in the arrays."""
-    nodes, tokens = trie_nodes(s, trie), trie_tokens(s, trie)
-    node = first
-    while node < last:
-        depth = load(nodes, 4 * node + T_DEPTH)
-        state, below = step(m, states[depth - 1], belows[depth - 1], load(nodes, 4 * node + T_BYTE))
-        end = load(nodes, 4 * node + T_END)
-        if state == 0:
-            node = end
+def _walk(m: Memory, s: Memory, trie: int, first: int, end: int, budget: int, work: Int64Array, row: Memory) -> None:
+    """Walk the siblings ``first`` to ``end`` and all below them; the travelling form is the first of those in ``work``."""
+    longest = load(s, H_LONGEST) + 2
+    states, belows, next_nodes = work[:longest], work[longest : 2 * longest], work[2 * longest : 3 * longest]
+    ends, spare = work[3 * longest : 4 * longest], work[4 * longest :]
+    nodes, children = part_of(s, trie, BYTES_OF), part_of(s, trie, CHILDREN)
+    firsts, tokens = part_of(s, trie, FIRSTS), part_of(s, trie, TOKENS)
+    next_nodes[0], ends[0] = first, end
+    depth = 0
+    while depth >= 0:
+        node = next_nodes[depth]
+        if node == ends[depth]:
+            depth -= 1
             continue
-        for place in range(load(nodes, 4 * node + T_TOKENS), load(nodes, 4 * node + 4 + T_TOKENS)):
-            set_bit(row, load(tokens, place))
-        if end - node > _SMALL:
-            state, below = _take_known(m, s, trie, node, state, below, path, row)
+        next_nodes[depth] = node + 1
+        state, below = step(m, states[depth], belows[depth], byte_of(nodes, node))
+        if state == 0:
+            continue
+        place, last = load(firsts, node), load(firsts, node + 1)
+        if place < last and (budget == NO_BUDGET or _distance(m, state, below) <= budget):
+            while place < last:
+                set_bit(row, load(tokens, place))
+                place += 1
+        child = load(children, node)
+        if child >= LARGE and budget == NO_BUDGET:
+            state, below = _take_known(m, s, trie, node, state, below, spare, row)
             if state == 0:
-                node = end
                 continue
+        depth += 1
         states[depth], belows[depth] = state, below
-        node += 1
+        next_nodes[depth], ends[depth] = child & CHILD, first_child(children, node + 1)
+
+
+@inner
+def _distance(m: Memory, state: int, below: int) -> int:
+    if state > 0:
+        return min(FAR, cell(m, STATES, state, S_DISTANCE) + cell(m, SETS, below, Q_DISTANCE))
+    return cell(m, SETS, below, Q_DISTANCE)
 
 
 @inner
@@ -222,30 +233,29 @@ def _first_bytes(m: Memory, state: int, below: int, live: Int64Array) -> None:
 
 
 @inner
-def _run_job(m: Memory, s: Memory, trie: int, closed: int, work: Int64Array, row: Memory) -> None:
+def _run_job(
+    m: Memory, s: Memory, trie: int, closed: int, budget: int, work: Int64Array, row: Memory
+) -> None:
     longest = load(s, H_LONGEST) + 2
-    states, belows, path = work[:longest], work[longest : 2 * longest], work[2 * longest :]
     state, below = unpack(m, closed)
-    state, below = _take_known(m, s, trie, ROOT, state, below, path, row)
+    if budget == NO_BUDGET:
+        state, below = _take_known(m, s, trie, ROOT, state, below, work[4 * longest :], row)
     if state == 0:
         return
     _begin(m, load(s, H_WORDS), row)
-    states[0], belows[0] = state, below
+    work[0], work[longest] = state, below
     if trie:
-        _walk(m, s, trie, 0, last_node(s, trie), states, belows, path, row)
+        _walk(m, s, trie, 1, first_child(part_of(s, trie, CHILDREN), 1), budget, work, row)
         return
     live = np.empty(8, np.int64)
     _first_bytes(m, state, below, live)
-    nodes, roots = trie_nodes(s, trie), load(s, H_FIRST_NODES)
     for word in range(8):
-        bits, byte = live[word] & 0xFFFFFFFF, 32 * word
+        bits, place = live[word] & 0xFFFFFFFF, load(s, H_FIRST_NODES) + 32 * word
         while bits:
-            if bits & 1:
-                first = load(s, roots + byte)
-                if first >= 0:
-                    _walk(m, s, trie, first, load(nodes, 4 * first + T_END), states, belows, path, row)
+            if bits & 1 and load(s, place):
+                _walk(m, s, trie, load(s, place), load(s, place) + 1, budget, work, row)
             bits >>= 1
-            byte += 1
+            place += 1
 
 
 @inner
@@ -254,30 +264,32 @@ def _is_accepting(m: Memory, closed: int) -> bool:
 
 
 @inner
-def _fill(m: Memory, s: Memory, closed: int, row: Memory) -> None:
-    work = np.empty(3 * (load(s, H_LONGEST) + 2) + _MOST_TAKEN, np.int64)
+def _fill(m: Memory, s: Memory, closed: int, budget: int, row: Memory) -> None:
+    work = np.empty(7 * (load(s, H_LONGEST) + 2) + _MOST_TAKEN, np.int64)
     set_count(m, C_BLANK, 1)
     set_count(m, N_JOBS, 0)
     if closed != NOTHING:
         _add_job(m, 0, closed)
     job = 0
     while job < get_count(m, N_JOBS):
-        _run_job(m, s, cell(m, JOBS, job, J_TRIE), cell(m, JOBS, job, J_SET), work, row)
+        _run_job(m, s, cell(m, JOBS, job, J_TRIE), cell(m, JOBS, job, J_SET), budget, work, row)
         job += 1
     _begin(m, load(s, H_WORDS), row)
     first, has_tokens = cell(m, SETS, closed, Q_FIRST), False
     for item in range(first, first + cell(m, SETS, closed, Q_COUNT)):
         has_tokens |= cell(m, STATES, cell(m, ITEMS, item, I_STATE), S_FLAGS) & F_TOKENS != 0
     if has_tokens:
-        add_special_tokens(m, closed, NO_BUDGET, row)
+        add_special_tokens(m, closed, budget, row)
     if _is_accepting(m, closed):
         for place in range(load(s, H_ENDS), load(s, H_ENDS) + load(s, H_END_COUNT)):
             set_bit(row, load(s, place))
 
 
 @compiled
-def fill_mask(m: Memory, s: Memory, state: int, row: Int32Array) -> int:
+def fill_mask(m: Memory, s: Memory, state: int, budget: int, row: Int32Array) -> int:
     """Write the mask of ``state``, which is a closed set, or 0 after an end token; returns 0 where all is well.
+
+    Only tokens after which an end is at most ``budget`` tokens away.
 
     Raises `InteriorWanted`, besides what asks for room and rules.
     """
@@ -290,7 +302,7 @@ def fill_mask(m: Memory, s: Memory, state: int, row: Int32Array) -> int:
         row[:] = 0
         return 0
     forget_old_links(m, s)
-    _fill(m, s, state, row.ctypes.data)
+    _fill(m, s, state, budget, row.ctypes.data)
     return 0
 
 
@@ -299,7 +311,7 @@ def fill_masks(m: Memory, s: Memory, states: Int64Array, rows: Int32Table, begin
     """Like `fill_mask` for many, from number ``begin`` on; what is raised finds how many are done in `C_DONE`."""
     for place in range(begin, len(states)):
         set_count(m, C_DONE, place)
-        wrong = fill_mask(m, s, states[place], rows[place])
+        wrong = fill_mask(m, s, states[place], NO_BUDGET, rows[place])
         if wrong:
             return wrong
     return 0
@@ -332,7 +344,7 @@ def advance_token(m: Memory, s: Memory, state: int, token: int) -> int:
         return after_token(m, state, token) or -1
     top, below = unpack(m, state)
     for place in range(first, end):
-        top, below = step(m, top, below, (load(text, place >> 2) >> (8 * (place & 3))) & 255)
+        top, below = step(m, top, below, byte_of(text, place))
         if top == 0:
             return -1
     return pack(m, top, below)

@@ -8,17 +8,17 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from structgen.grammars.automaton._jit import Int32Array, Int32Table, Memory
+from structgen.grammars.automaton._jit import Int32Array, Memory
 from structgen.grammars.automaton.exits import EXIT_COLUMNS, collect, flatten, write_key
 from structgen.grammars.automaton.interiors import (
+    CHILD,
     E_COUNT,
+    E_EXITS,
     E_KEY,
     E_KEY_COUNT,
-    E_LAST,
     E_LIST,
     E_MASK,
-    E_NODES,
-    E_TOKENS,
+    E_PARTS,
     ENTRY,
     H_END_COUNT,
     H_ENDS,
@@ -26,20 +26,13 @@ from structgen.grammars.automaton.interiors import (
     H_GENERATION,
     H_HASH,
     H_HASH_ROWS,
-    H_LAST,
     H_LONGEST,
-    H_NODES,
+    H_PARTS,
     H_STARTS,
     H_TEXT,
     H_TOKEN_COUNT,
-    H_TOKENS,
     H_WORDS,
     HEADER,
-    ROOT,
-    T_BYTE,
-    T_DEPTH,
-    T_END,
-    T_TOKENS,
 )
 from structgen.grammars.automaton.walk import Trie
 from structgen.grammars.expr import Expr
@@ -75,20 +68,23 @@ class InteriorStore:
         self._lock = threading.Lock()
         self._leaves: WeakKeyDictionary[Expr, int] = WeakKeyDictionary()
         self._leaf_count = self._entries = 0
-        header = np.zeros(HEADER, np.int32)
-        for place, array in ((H_NODES, trie.nodes), (H_TOKENS, trie.tokens), (H_TEXT, trie.text), (H_STARTS, trie.starts)):
-            header[place : place + 2].view(np.int64)[0] = array.ctypes.data
-        size = len(trie.starts) - 1
-        depths = trie.nodes[:-1, T_DEPTH]
-        longest = int(depths.max()) if len(depths) else 0
-        header[H_LAST], header[H_TOKEN_COUNT], header[H_WORDS], header[H_LONGEST] = len(depths), size, (size + 31) // 32, longest
-        first_nodes = np.full(256, -1, np.int32)
-        tops = np.flatnonzero(depths == 1)
-        first_nodes[trie.nodes[tops, T_BYTE]] = tops
+        self._inside = np.empty(len(trie.tokens), np.int32)
+        self._words = (len(trie.starts) + 30) // 32
+        self._head = self._header(ends)
+        self._begin_anew(0)
+
+    def _header(self, ends: Sequence[int]) -> Int32Array:
+        trie, header = self._trie, np.zeros(HEADER, np.int32)
+        parts = (trie.nodes, trie.children, trie.firsts, trie.tokens, trie.text, trie.starts)
+        header[H_PARTS : H_PARTS + 2 * len(parts)].view(np.int64)[:] = [part.ctypes.data for part in parts]
+        first_nodes = np.zeros(256, np.int32)
+        top = int(trie.children[1]) & CHILD if len(trie) > 1 else 1
+        first_nodes[trie.nodes[1:top]] = np.arange(1, top)
+        header[H_TOKEN_COUNT], header[H_WORDS] = len(trie.starts) - 1, self._words
+        header[H_LONGEST] = int(np.diff(trie.starts).max(initial=0))
         header[H_FIRST_NODES], header[H_ENDS], header[H_END_COUNT] = HEADER, HEADER + 256, len(ends)
         header[H_HASH], header[H_HASH_ROWS] = HEADER + 256 + len(ends), _HASH_ROWS
-        self._head = np.concatenate([header, first_nodes, np.array(ends, np.int32), np.zeros(_HASH_ROWS, np.int32)])
-        self._begin_anew(0)
+        return np.concatenate([header, first_nodes, np.array(ends, np.int32), np.zeros(_HASH_ROWS, np.int32)])
 
     @property
     def nbytes(self) -> int:
@@ -116,13 +112,13 @@ class InteriorStore:
                 return  # another automaton was first
             if trie >= self._used:
                 return  # it went with all others; whoever wants it finds the links gone
-            tokens, nodes, exit_tokens = self._collect(tables, trie, node, state)
-            entry = self._entry(key, tokens, nodes, exit_tokens)
+            parts = self._collect(tables, trie, node, state)
+            entry = self._entry(key, *parts)
             if self._used + len(entry) > len(self._memory) or 2 * self._entries > _HASH_ROWS:
                 self._begin_anew(int(self._memory[H_GENERATION]) + 1)
                 if trie:
                     return
-                entry = self._entry(key, tokens, nodes, exit_tokens)
+                entry = self._entry(key, *parts)
             self._append(entry, hashed)
 
     def _begin_anew(self, generation: int) -> None:
@@ -144,32 +140,30 @@ class InteriorStore:
             slot = (slot + 1) % _HASH_ROWS
         return 0
 
-    def _collect(self, tables: Memory, trie: int, node: int, state: int) -> tuple[Int32Array, Int32Table, Int32Array]:
-        """The tokens, and the nodes and tokens of the exits' trie."""
+    def _collect(self, tables: Memory, trie: int, node: int, state: int) -> tuple[Int32Array, ...]:
+        """The tokens, and the parts of the exits' trie."""
         room, counts = 1 << 12, np.empty(3, np.int64)
-        inside = np.empty(len(self._trie.tokens), np.int32)
         while True:
             exits, lists = np.empty((room, EXIT_COLUMNS), np.int32), np.empty((room, 2), np.int32)
-            if collect(tables, self.snapshot[0], trie, node, state, inside, exits, lists, counts):
+            if collect(tables, self.snapshot[0], trie, node, state, self._inside, exits, lists, counts):
                 break
             room *= 4
-        nodes = np.zeros((int(counts[1]), 4), np.int32)
-        tokens = np.empty(int(counts[2]) - 1, np.int32)
-        flatten(exits, lists, nodes, tokens)
-        return inside[: int(counts[0])], nodes, tokens
+        inside, nodes, tokens = (int(count) for count in counts)
+        parts = tuple(np.empty(size, np.int32) for size in (nodes, nodes + 1, nodes + 1, tokens - 1))
+        flatten(exits, lists, *parts)
+        return self._inside[:inside], *parts
 
-    def _entry(
-        self, key: Int32Array, inside: Int32Array, nodes: Int32Table, exit_tokens: Int32Array
-    ) -> Int32Array:
+    def _entry(self, key: Int32Array, inside: Int32Array, nodes: Int32Array, *others: Int32Array) -> Int32Array:
         """The interior as it is to lie at the end of what is used."""
-        words = int(self._head[H_WORDS])
-        is_mask = len(inside) * _LISTED > words
-        parts = [_mask_of(inside, words) if is_mask else inside, nodes.reshape(-1), exit_tokens, key]
+        is_mask = len(inside) * _LISTED > self._words
+        packed = np.zeros((len(nodes) + 3) // 4, np.int32)
+        packed.view(np.uint8)[: len(nodes)] = nodes
+        parts = [packed, *others, _mask_of(inside, self._words) if is_mask else inside, key]
         places = self._used + ENTRY + np.cumsum([0, *(len(part) for part in parts)])
         entry = np.zeros(ENTRY, np.int32)
-        entry[E_COUNT], entry[E_MASK if is_mask else E_LIST] = len(inside), places[0]
-        entry[E_NODES], entry[E_LAST], entry[E_TOKENS] = places[1], len(nodes) - 1, places[2]
-        entry[E_KEY], entry[E_KEY_COUNT] = places[3], len(key)
+        entry[E_PARTS : E_PARTS + 4], entry[E_EXITS] = places[:4], len(nodes) - 1
+        entry[E_COUNT], entry[E_MASK if is_mask else E_LIST] = len(inside), places[4]
+        entry[E_KEY], entry[E_KEY_COUNT] = places[5], len(key)
         return np.concatenate([entry, *parts])
 
     def _append(self, entry: Int32Array, hashed: int) -> None:

@@ -55,29 +55,30 @@ from structgen.grammars.automaton.tables import (
 
 __all__ = [
     "ROOT",
+    "byte_of",
     "find_interior",
+    "first_child",
     "forget_old_links",
     "key_hash",
-    "last_node",
-    "trie_nodes",
-    "trie_tokens",
+    "part_of",
 ]
 
-ROOT = -1
-"""The node above a trie's first level."""
+ROOT = 0
 
-# The header of the store. Addresses take two places.
-H_NODES, H_TOKENS, H_TEXT, H_STARTS = range(0, 8, 2)
-H_LAST, H_TOKEN_COUNT, H_WORDS, H_LONGEST, H_GENERATION = range(8, 13)
-H_FIRST_NODES, H_ENDS, H_END_COUNT, H_HASH, H_HASH_ROWS = range(13, 18)
-HEADER = 18
+# The header of the store. Addresses take two places; those of a trie's parts come first.
+H_PARTS, H_TEXT, H_STARTS = 0, 8, 10
+H_TOKEN_COUNT, H_WORDS, H_LONGEST, H_GENERATION, H_FIRST_NODES, H_ENDS, H_END_COUNT, H_HASH, H_HASH_ROWS = range(12, 21)
+HEADER = 21
 
-# An interior. Its tokens are a list, or where they are many a mask; `E_LIST` or `E_MASK` is 0 then.
-E_COUNT, E_LIST, E_MASK, E_NODES, E_LAST, E_TOKENS, E_KEY, E_KEY_COUNT = range(8)
-ENTRY = 8
+# An interior. Its tokens are a list, or where they are many a mask; `E_LIST` or `E_MASK` is 0 then. The parts of the
+# trie of its exits are places in the store; `E_EXITS` is the number of its nodes, 0 where there is none but the root.
+E_PARTS, E_COUNT, E_LIST, E_MASK, E_EXITS, E_KEY, E_KEY_COUNT = 0, 4, 5, 6, 7, 8, 9
+ENTRY = 10
 
-# A node of a trie.
-T_BYTE, T_DEPTH, T_END, T_TOKENS = range(4)
+# The parts of a trie, see `walk.Trie`.
+BYTES_OF, CHILDREN, FIRSTS, TOKENS = range(4)
+CHILD, LARGE = (1 << 24) - 1, 1 << 24
+"""A number in `CHILDREN` is a node, and whether many are below the one whose first child it is."""
 
 _WIDE, _WIDE_ENDS = 64, 6
 """A leaf is walked below a node where it has fewer live nodes, and fewer of them may end it."""
@@ -90,27 +91,21 @@ def address(s: Memory, place: int) -> int:
 
 
 @inner
-def trie_nodes(s: Memory, trie: int) -> Memory:
-    """Where the nodes of ``trie`` lie."""
-    return s + 4 * load(s, trie + E_NODES) if trie else address(s, H_NODES)
+def part_of(s: Memory, trie: int, part: int) -> Memory:
+    """Where a part of ``trie`` lies."""
+    return s + 4 * load(s, trie + E_PARTS + part) if trie else address(s, H_PARTS + 2 * part)
 
 
-@inner
-def trie_tokens(s: Memory, trie: int) -> Memory:
-    """Where the tokens of ``trie`` lie."""
-    return s + 4 * load(s, trie + E_TOKENS) if trie else address(s, H_TOKENS)
+@inlined
+def byte_of(nodes: Memory, node: int) -> int:
+    """The byte of ``node``, given `BYTES_OF` its trie."""
+    return (load(nodes, node >> 2) >> ((node & 3) << 3)) & 255
 
 
-@inner
-def last_node(s: Memory, trie: int) -> int:
-    """The number of nodes of ``trie``."""
-    return load(s, trie + E_LAST) if trie else load(s, H_LAST)
-
-
-@inner
-def subtree_end(s: Memory, trie: int, node: int) -> int:
-    """The node after those below ``node``."""
-    return load(trie_nodes(s, trie), 4 * node + T_END) if node != ROOT else last_node(s, trie)
+@inlined
+def first_child(children: Memory, node: int) -> int:
+    """The first child of ``node``; the children end where those of the next node begin."""
+    return load(children, node) & CHILD
 
 
 @inlined
@@ -170,29 +165,33 @@ def _look_up(m: Memory, s: Memory, trie: int, node: int, state: int) -> int:
 @inner
 def _is_wide(m: Memory, s: Memory, trie: int, node: int, state: int, path: Int64Array) -> bool:
     """Whether a walk below ``node`` would go far enough for an interior to pay."""
-    nodes, last = trie_nodes(s, trie), subtree_end(s, trie, node)
-    node += 1
-    top, live, ends = load(nodes, 4 * node + T_DEPTH) - 1, 0, 0
-    path[0] = state
-    while node < last:
-        depth = load(nodes, 4 * node + T_DEPTH) - top
-        target = next_state(m, path[depth - 1], load(nodes, 4 * node + T_BYTE))
-        if target == NO_STATE:
-            node = load(nodes, 4 * node + T_END)
+    nodes, children, longest = part_of(s, trie, BYTES_OF), part_of(s, trie, CHILDREN), load(s, H_LONGEST) + 2
+    states, next_nodes, ends = path[:longest], path[longest : 2 * longest], path[2 * longest :]
+    states[0], next_nodes[0], ends[0] = state, first_child(children, node), first_child(children, node + 1)
+    depth = live = final = 0
+    while depth >= 0:
+        node = next_nodes[depth]
+        if node == ends[depth]:
+            depth -= 1
             continue
-        path[depth] = target
+        next_nodes[depth] = node + 1
+        target = next_state(m, states[depth], byte_of(nodes, node))
+        if target == NO_STATE:
+            continue
         live += 1
-        ends += cell(m, STATES, target, S_FLAGS) & F_FINAL
-        if live >= _WIDE or ends >= _WIDE_ENDS:
+        final += cell(m, STATES, target, S_FLAGS) & F_FINAL
+        if live >= _WIDE or final >= _WIDE_ENDS:
             return True
-        node += 1
+        depth += 1
+        states[depth], next_nodes[depth] = target, first_child(children, node)
+        ends[depth] = first_child(children, node + 1)
     return False
 
 
 @inner
 def _link_slot(m: Memory, trie: int, node: int, state: int) -> int:
     last = rows_of(m, LINKS) - 1
-    a: Any = np.uint64(trie * 0x10001 + node + 2)
+    a: Any = np.uint64(trie * 0x10001 + node)
     b: Any = np.uint64(state)
     mixed = (a * np.uint64(0x9E3779B97F4A7C15)) ^ (b * np.uint64(0xC2B2AE3D27D4EB4F))
     slot = int64(mixed >> np.uint64(33)) & last

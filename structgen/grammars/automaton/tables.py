@@ -129,7 +129,7 @@ W_EPOCH, W_PLACE, W_STATE, W_BELOW, W_DONE = range(5)
 # MEMO: closed sets by (state, set below) that were entered, and by (SEVERAL - byte, set) that were stepped.
 M_ONE, M_OTHER, M_SET = range(3)
 
-# LINKS: the interiors (see `interiors`) that this automaton has used, by trie, node + 2 and state; an interior of -1:
+# LINKS: the interiors (see `interiors`) that this automaton has used, by trie, node and state; an interior of -1:
 # the state is walked.
 X_TRIE, X_NODE, X_STATE, X_INTERIOR = range(4)
 
