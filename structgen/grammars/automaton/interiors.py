@@ -40,10 +40,10 @@ from structgen.grammars.automaton.tables import (
     STATES,
     U_FIRST,
     U_LEAF,
-    X_INTERIOR,
-    X_NODE,
-    X_STATE,
-    X_TRIE,
+    LINK_INTERIOR,
+    LINK_NODE,
+    LINK_STATE,
+    LINK_TRIE,
     InteriorWanted,
     cell,
     get_count,
@@ -195,10 +195,10 @@ def _link_slot(m: Memory, trie: int, node: int, state: int) -> int:
     b: Any = np.uint64(state)
     mixed = (a * np.uint64(0x9E3779B97F4A7C15)) ^ (b * np.uint64(0xC2B2AE3D27D4EB4F))
     slot = int64(mixed >> np.uint64(33)) & last
-    while cell(m, LINKS, slot, X_STATE) != 0 and (
-        cell(m, LINKS, slot, X_STATE) != state
-        or cell(m, LINKS, slot, X_NODE) != node
-        or cell(m, LINKS, slot, X_TRIE) != trie
+    while cell(m, LINKS, slot, LINK_STATE) != 0 and (
+        cell(m, LINKS, slot, LINK_STATE) != state
+        or cell(m, LINKS, slot, LINK_NODE) != node
+        or cell(m, LINKS, slot, LINK_TRIE) != trie
     ):
         slot = (slot + 1) & last
     return slot
@@ -208,10 +208,10 @@ def _link_slot(m: Memory, trie: int, node: int, state: int) -> int:
 def _link(m: Memory, trie: int, node: int, state: int, interior: int) -> None:
     need(m, LINKS, 2 * get_count(m, N_LINKS) + 2)
     slot = _link_slot(m, trie, node, state)
-    put(m, LINKS, slot, X_TRIE, trie)
-    put(m, LINKS, slot, X_NODE, node)
-    put(m, LINKS, slot, X_STATE, state)
-    put(m, LINKS, slot, X_INTERIOR, interior)
+    put(m, LINKS, slot, LINK_TRIE, trie)
+    put(m, LINKS, slot, LINK_NODE, node)
+    put(m, LINKS, slot, LINK_STATE, state)
+    put(m, LINKS, slot, LINK_INTERIOR, interior)
     set_count(m, N_LINKS, get_count(m, N_LINKS) + 1)
 
 
@@ -220,7 +220,7 @@ def forget_old_links(m: Memory, s: Memory) -> None:
     """Empty `LINKS` where the store has begun anew since they were made."""
     if get_count(m, C_GENERATION) != load(s, H_GENERATION):
         for row in range(rows_of(m, LINKS)):
-            put(m, LINKS, row, X_STATE, 0)
+            put(m, LINKS, row, LINK_STATE, 0)
         set_count(m, N_LINKS, 0)
         set_count(m, C_GENERATION, load(s, H_GENERATION))
 
@@ -232,8 +232,8 @@ def find_interior(m: Memory, s: Memory, trie: int, node: int, state: int, path: 
     Raises `InteriorWanted` where it is still to be computed.
     """
     slot = _link_slot(m, trie, node, state)
-    if cell(m, LINKS, slot, X_STATE) != 0:
-        return max(0, cell(m, LINKS, slot, X_INTERIOR))
+    if cell(m, LINKS, slot, LINK_STATE) != 0:
+        return max(0, cell(m, LINKS, slot, LINK_INTERIOR))
     interior = _look_up(m, s, trie, node, state)
     if interior == 0:
         if _is_wide(m, s, trie, node, state, path):

@@ -131,7 +131,7 @@ M_ONE, M_OTHER, M_SET = range(3)
 
 # LINKS: the interiors (see `interiors`) that this automaton has used, by trie, node and state; an interior of -1:
 # the state is walked.
-X_TRIE, X_NODE, X_STATE, X_INTERIOR = range(4)
+LINK_TRIE, LINK_NODE, LINK_STATE, LINK_INTERIOR = range(4)
 
 # JOBS: what a mask has still to walk: a trie, from a closed set.
 J_TRIE, J_SET = range(2)
