@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import threading
 from collections.abc import Callable
 from typing import TypeVar
@@ -19,13 +20,17 @@ from structgen.grammars.automaton.frame_tables import write_array, write_object
 from structgen.grammars.automaton.frames import rehash_frames
 from structgen.grammars.automaton.lowering import Lowering
 from structgen.grammars.automaton.registers import rehash_registers
+from structgen.grammars.automaton.spellings import enter_extension, rehash_extensions, rehash_spellings
 from structgen.grammars.automaton.stacks import after_token, rehash_sets, start_set
 from structgen.grammars.automaton.tables import (
     ACCEPT,
     ARRAY_RULE,
     BYTESETS,
+    C_WANTED_KEYS,
     C_WANTED_RULE,
+    C_WANTED_SPELLING,
     C_WANTED_TABLE,
+    EXTENSIONS,
     FAR,
     I_STATE,
     ITEMS,
@@ -35,6 +40,7 @@ from structgen.grammars.automaton.tables import (
     N_NODES,
     N_RULES,
     N_SETS,
+    NO_SPELLING,
     NODES,
     NOTHING,
     OBJECT_RULE,
@@ -43,9 +49,11 @@ from structgen.grammars.automaton.tables import (
     RULES,
     S_RULE,
     SETS,
+    SPELLINGS,
     STATES,
     U_KIND,
     U_NODE,
+    KeysWanted,
     OutOfRoom,
     RuleWanted,
     Tables,
@@ -94,6 +102,8 @@ class StackAutomaton:
         self._rule_numbers: dict[Called, int] = {start: 0}
         self._rules: list[Called] = []  # by number
         self._byteset_numbers: dict[int, int] = {}
+        self._keys: dict[tuple[ObjectSpec, frozenset[str]], int] = {}
+        self._key_sets: dict[int, tuple[ObjectSpec, frozenset[str]]] = {}
         self._publish_rules()
         self.start = self._run(lambda memory: start_set(memory, 0))
 
@@ -173,6 +183,8 @@ class StackAutomaton:
                     self._grow(self._tables.count(C_WANTED_TABLE))
                 except RuleWanted:
                     self._lower(self._tables.count(C_WANTED_RULE))
+                except KeysWanted:
+                    self._extend(self._tables.count(C_WANTED_KEYS), self._tables.count(C_WANTED_SPELLING))
 
     def _grow(self, table: int) -> None:
         if self.nbytes > self._max_bytes:
@@ -185,6 +197,10 @@ class StackAutomaton:
             rehash_frames(self._tables.address)
         elif table == REGISTERS:
             rehash_registers(self._tables.address)
+        elif table == SPELLINGS:
+            rehash_spellings(self._tables.address)
+        elif table == EXTENSIONS:
+            rehash_extensions(self._tables.address)
         elif table == SETS:
             rehash_sets(self._tables.address)
         elif table == MEMO:  # only a cache: it fills again
@@ -210,8 +226,33 @@ class StackAutomaton:
         return self._rule_numbers.setdefault(one, len(self._rule_numbers))
 
     def _write_object(self, number: int, spec: ObjectSpec) -> int:
-        spellable = is_spellable(self._lengths)
-        return write_object(self._tables, spec, number, 0, self._number_of, self._facts, spellable=spellable)
+        keys, spellable = self._keys_of(spec, frozenset()), is_spellable(self._lengths)
+        return write_object(self._tables, spec, number, keys, self._number_of, self._facts, spellable=spellable)
+
+    def _keys_of(self, spec: ObjectSpec, seen: frozenset[str]) -> int:
+        """The automaton of the keys of ``spec``, undeclared ones that have been ``seen`` among the names."""
+        keys = self._keys.get((spec, seen))
+        if keys is None:
+            names = [*spec.names, *sorted(seen)]
+            keys = self._strings.keys(names, [one.keys for one in spec.others], 0)
+            self._keys[spec, seen] = keys
+            self._key_sets[keys] = spec, seen
+        return keys
+
+    def _extend(self, keys: int, spelling: int) -> None:
+        """Write the keys that are left when the one that was spelled so has been there."""
+        spec, seen = self._key_sets[keys]
+        extended = self._keys_of(spec, seen | {self._spelled(spelling)})
+        self._run(lambda memory: enter_extension(memory, keys, spelling, extended))
+
+    def _spelled(self, spelling: int) -> str:
+        """The key that was spelled so, quotes included."""
+        spelled = bytearray()
+        while spelling != NO_SPELLING:
+            spelling, byte = (int(value) for value in self._tables[SPELLINGS][spelling])
+            spelled.append(byte)
+        text: str = json.loads(spelled[::-1].removeprefix(b'"').join((b'"', b'"')))
+        return text
 
     def _lower_rule(self, number: int, rule: Rule) -> None:
         first = self._tables.count(N_NODES)

@@ -18,7 +18,7 @@ import numpy as np
 
 from structgen.grammars.automaton._jit import Int32Array, Memory, inner, load, store
 
-__all__ = ["OutOfRoom", "RuleWanted", "Tables", "cell", "get_count", "put", "rows_of", "set_count"]
+__all__ = ["KeysWanted", "OutOfRoom", "RuleWanted", "Tables", "cell", "get_count", "put", "rows_of", "set_count"]
 
 
 class OutOfRoom(Exception):
@@ -27,6 +27,10 @@ class OutOfRoom(Exception):
 
 class RuleWanted(Exception):
     """Compiled code reached a rule that is not lowered yet; which one stands in the count `C_WANTED_RULE`."""
+
+
+class KeysWanted(Exception):
+    """Compiled code needs the keys `C_WANTED_KEYS` less the one spelled `C_WANTED_SPELLING`."""
 
 
 class _Table(NamedTuple):
@@ -39,6 +43,7 @@ class _Table(NamedTuple):
 COUNTS, NODES, BYTESETS, RULES, STATES, TRANSITIONS, STATE_NODES, CALLS, STATE_HASH = range(9)
 SETS, ITEMS, SET_HASH, MEMO, NODE_WORK, STATE_WORK = range(9, 15)
 OBJECTS, NAMES, OTHERS, ARRAYS, PLACES, WAYS, WORDS, REGISTERS, REGISTER_HASH, FRAME_HASH = range(15, 25)
+SPELLINGS, SPELLING_HASH, EXTENSIONS, EXTENSION_HASH = range(25, 29)
 
 _TABLES = {
     COUNTS: _Table(1, 40),
@@ -56,9 +61,9 @@ _TABLES = {
     MEMO: _Table(3, 512, kept=False),
     NODE_WORK: _Table(2, 256),
     STATE_WORK: _Table(5, 64),
-    OBJECTS: _Table(13, 16),
-    NAMES: _Table(5, 64),
-    OTHERS: _Table(3, 16),
+    OBJECTS: _Table(14, 16),
+    NAMES: _Table(4, 64),
+    OTHERS: _Table(4, 16),
     ARRAYS: _Table(7, 16),
     PLACES: _Table(3, 32),
     WAYS: _Table(3, 32),
@@ -66,12 +71,18 @@ _TABLES = {
     REGISTERS: _Table(10, 64),
     REGISTER_HASH: _Table(1, 128, kept=False),
     FRAME_HASH: _Table(1, 256, kept=False),
+    SPELLINGS: _Table(2, 64),
+    SPELLING_HASH: _Table(1, 128, kept=False),
+    EXTENSIONS: _Table(3, 16),
+    EXTENSION_HASH: _Table(1, 32, kept=False),
 }
 _GROW_TOGETHER = (
     {NODES, NODE_WORK},
     {STATES, STATE_HASH, STATE_WORK, FRAME_HASH},
     {SETS, SET_HASH},
     {REGISTERS, REGISTER_HASH},
+    {SPELLINGS, SPELLING_HASH},
+    {EXTENSIONS, EXTENSION_HASH},
 )
 
 # NODES: nodes of the NFAs. BYTES and TOKEN read a symbol, CALL a rule; SPLIT goes both ways; FINAL ends the rule.
@@ -89,19 +100,25 @@ HOLE, NO_STATE = 0, -1
 # STATES: sets of nodes of one rule, with a row of TRANSITIONS; or places in a frame (see `frames`), without.
 S_NODES, S_COUNT, S_FLAGS, S_DISTANCE, S_RULE, S_CALLS, S_CALL_COUNT, S_ROW = range(8)
 S_PLACE, S_REGISTER, S_LABEL, S_TEXT = range(8, 12)
-F_FINAL, F_BYTES, F_TOKENS, F_CALLS, F_FRAME = 1, 2, 4, 8, 16
+F_FINAL, F_BYTES, F_TOKENS, F_CALLS, F_LABEL, F_FRAME = 1, 2, 4, 8, 16, 32
 
 # OBJECTS, NAMES, OTHERS, ARRAYS, PLACES, WAYS: what may stand in an object or array (see `frame_tables`).
 O_RULE, O_KEYS, O_NAMES, O_FIRST_NAME, O_OTHERS, O_FIRST_OTHER, O_LOW, O_HIGH, O_ORDERED = range(9)
-O_IMPLICATIONS, O_FIRST_IMPLICATION, O_OBLIGATIONS, O_WORDS = range(9, 13)
-N_RULE, N_PLACE, N_REQUIRED, N_COST, N_AT = range(5)
-T_RULE, T_MEETS, T_COST = range(3)
+O_IMPLICATIONS, O_FIRST_IMPLICATION, O_OBLIGATIONS, O_WORDS, O_IS_SET = range(9, 14)
+N_RULE, N_REQUIRED, N_COST, N_VALUE_COST = range(4)
+T_RULE, T_MEETS, T_COST, T_VALUE_COST = range(4)
 A_RULE, A_PREFIX, A_FIRST_PLACE, A_LOW, A_HIGH, A_COUNTERS, A_FIRST_COUNTER = range(7)
 P_FIRST_WAY, P_WAYS, P_COUNTS = range(3)
 Y_RULE, Y_COUNTS, Y_COST = range(3)
 
 # REGISTERS: what an object or array has had so far, and what follows from it (see `registers`).
 R_SPEC, R_KEYS, R_COUNT, R_LAST, R_MET, R_BITS, R_MAY_END, R_WAYS, R_MORE, R_DISTANCE = range(10)
+
+# SPELLINGS: a text byte by byte, backwards. EXTENSIONS: the keys that may come once one more has been there.
+B_BEFORE, B_BYTE = range(2)
+X_KEYS, X_SPELLING, X_EXTENDED = range(3)
+NO_SPELLING, UNKNOWN_SPELLING = 0, -1
+"""The empty spelling; and that of a key inside a walk of the trie, which does not keep it."""
 
 # CALLS: what a state calls, and the state after it, HOLE until it is built.
 L_RULE, L_BACK = range(2)
@@ -123,6 +140,7 @@ M_ONE, M_OTHER, M_SET = range(3)
 N_NODES, N_BYTESETS, N_RULES, N_STATES, N_STATE_NODES, N_CALLS, N_SETS, N_ITEMS, N_MEMO = range(9)
 C_NODE_EPOCH, C_STATE_EPOCH, C_BACK, C_WANTED_TABLE, C_WANTED_RULE, C_LAYOUT = range(9, 15)
 N_ROWS, N_OBJECTS, N_NAMES, N_OTHERS, N_ARRAYS, N_PLACES, N_WAYS, N_WORDS, N_REGISTERS = range(15, 24)
+N_SPELLINGS, N_EXTENSIONS, C_KEEPS_SPELLING, C_WANTED_KEYS, C_WANTED_SPELLING = range(24, 29)
 
 # The state and the sets that always exist.
 ACCEPT = 0
@@ -152,6 +170,8 @@ class Tables:
         self.set_count(N_STATES, CLOSED + 1)
         self.set_count(N_REGISTERS, 1)
         self.set_count(N_WORDS, 1)
+        self.set_count(N_SPELLINGS, 1)
+        self.set_count(N_EXTENSIONS, 1)
         self[STATES][CLOSED, S_FLAGS] = F_FINAL
         self.set_count(N_SETS, BOTTOM + 1)
         self.set_count(N_ITEMS, 1)

@@ -10,6 +10,7 @@ from structgen.grammars.expr import Rule
 from structgen.grammars.values import ArraySpec, ArrayValue, Item, ObjectSpec, ObjectValue, Value
 
 __all__ = [
+    "DETOUR",
     "array_tokens",
     "called_values",
     "is_spellable",
@@ -17,9 +18,13 @@ __all__ = [
     "object_tokens",
     "other_tokens",
     "value_facts",
+    "value_tokens",
 ]
 
 _ALL_BYTES = (1 << 256) - 1
+
+DETOUR = 8
+"""Bytes that suffice for a key to become another one than a key that has been there."""
 
 _Known = Mapping[Called, Facts]
 
@@ -59,17 +64,24 @@ def spelled_length(text: str) -> int:
 def member_tokens(spec: ObjectSpec, place: int, facts: _Known) -> int:
     """Tokens that suffice for a declared member, with a comma."""
     value = spec.values[place]
-    return FAR if value is None else min(FAR, spelled_length(spec.names[place]) + 4 + facts[value].tokens)
+    if value is None:
+        return FAR
+    return min(FAR, spelled_length(spec.names[place]) + value_tokens(spec, value, facts) + (3 if spec.is_set else 4))
 
 
 def other_tokens(spec: ObjectSpec, entry: int, facts: _Known) -> int:
     """Tokens that suffice for an undeclared member, with a comma."""
-    return min(FAR, _shortest_key(spec, entry) + 4 + facts[spec.others[entry].value].tokens)
+    value = value_tokens(spec, spec.others[entry].value, facts)
+    return min(FAR, _shortest_key(spec, entry) + value + (3 if spec.is_set else 4))
+
+
+def value_tokens(spec: ObjectSpec, value: Rule, facts: _Known) -> int:
+    """Tokens that suffice for what follows a key's colon; a set of strings has nothing there."""
+    return 0 if spec.is_set else facts[value].tokens
 
 
 def _shortest_key(spec: ObjectSpec, entry: int) -> int:
-    shortest = spec.others[entry].keys.shortest
-    return FAR if shortest is None else spelled_length(shortest) + 8  # and a few bytes to differ from those seen
+    return spec.others[entry].keys.shortest_spelling + DETOUR
 
 
 def object_tokens(spec: ObjectSpec, facts: _Known) -> int:
