@@ -10,7 +10,16 @@ from hypothesis import strategies as st
 from structgen.grammars import TokenVocabulary
 from structgen.grammars.expr import Rule, call, literal
 from structgen.grammars.token_automaton import TokenAutomaton
-from structgen.grammars.values import ArraySpec, Contains, Item, array_value
+from structgen.grammars.language import ALL
+from structgen.grammars.values import (
+    ArraySpec,
+    Contains,
+    Item,
+    ObjectSpec,
+    Others,
+    array_value,
+    object_value,
+)
 
 BYTES = TokenVocabulary.from_bytes([bytes([value]) for value in range(256)] + [b""], eos_token_ids=[256])
 ONE = Rule("one", lambda: literal(b"1"))
@@ -37,6 +46,11 @@ def live_texts(automaton, alphabet, length):
                     reached[text + bytes([byte])] = after
         layer = reached
     return live, whole
+
+
+def can_begin(automaton, text):
+    stacks = automaton._stacks
+    return stacks.advance_bytes(stacks.start, text) > 0
 
 
 def prefixes(texts, length):
@@ -132,3 +146,84 @@ def test_an_array_may_hold_itself():
     assert automaton.accepts("[[],[[],[]]]")
     assert not automaton.accepts("[[],[],[]]")
     assert not automaton.accepts("[[],[[],[]]")
+
+
+# Objects
+
+NAMES = ("a", "ab", "b")
+FRESH = "~"  # in no name and no text of the tests: what makes a key a new one
+
+
+@st.composite
+def object_specs(draw):
+    names = tuple(draw(st.permutations(NAMES)))[: draw(st.integers(0, 3))]
+    values = tuple(draw(st.sampled_from([ONE, ONE, None])) for _ in names)
+    may = [place for place, value in enumerate(values) if value is not None]
+    required = draw(st.frozensets(st.sampled_from(may))) if may else frozenset()
+    others = (Others(ALL, ONE),) if draw(st.booleans()) else ()
+    low, high = draw(st.integers(0, 3)), draw(st.none() | st.integers(0, 4))
+    implications = ()
+    if len(names) > 1 and (others or low == 0) and draw(st.booleans()):
+        first, then = draw(st.permutations(range(len(names))))[:2]
+        implications = ((frozenset({first}), draw(st.sampled_from([then, None]))),)
+    return ObjectSpec(names, values, others, required, low, high, implications, ordered=draw(st.booleans()))
+
+
+def may_end(spec, keys):
+    there = {spec.names.index(key) for key in keys if key in spec.names}
+    return (
+        spec.required <= there
+        and spec.low <= len(keys)
+        and (spec.high is None or len(keys) <= spec.high)
+        and all(then in there for first, then in spec.implications if first <= there)
+    )
+
+
+def may_follow(spec, keys, key):
+    if key in keys:
+        return False
+    if key not in spec.names:
+        return bool(spec.others)
+    place = spec.names.index(key)
+    ahead = [spec.names.index(other) if other in spec.names else len(spec.names) for other in keys]
+    return spec.values[place] is not None and not (spec.ordered and any(other > place for other in ahead))
+
+
+def can_finish(spec, keys, beginning=None):
+    """Whether an object with these keys, and after them one that begins so if that is not ``None``, can be finished."""
+    if beginning is None and may_end(spec, keys):
+        return True
+    if len(keys) > 5 or (spec.high is not None and len(keys) >= spec.high):
+        return False
+    following = {*spec.names, (beginning or "") + FRESH * (len(keys) + 1)}
+    return any(
+        may_follow(spec, keys, key) and can_finish(spec, [*keys, key])
+        for key in following
+        if key.startswith(beginning or "")
+    )
+
+
+def text_of(keys):
+    return ("{" + ",".join(f'"{key}":1' for key in keys)).encode()
+
+
+@settings(max_examples=200, deadline=None)
+@given(object_specs(), st.lists(st.sampled_from(["", "a", "ab", "b", "abc", "c"]), max_size=4), st.data())
+def test_an_object_goes_on_exactly_where_it_can_be_finished(spec, keys, data):
+    assume(can_finish(spec, []))
+    automaton = automaton_of(object_value(spec))
+    there = []
+    for key in keys:
+        before = text_of(there) + (b"," if there else b"")
+        for end in range(len(key) + 1):
+            expected = can_finish(spec, there, key[:end])
+            assert can_begin(automaton, before + b'"' + key[:end].encode()) == expected, (before, key[:end])
+        expected = may_follow(spec, there, key) and can_finish(spec, [*there, key])
+        escaped = "".join(f"\\u{ord(mark):04x}" if data.draw(st.booleans()) else mark for mark in key)
+        assert can_begin(automaton, before + f'"{escaped}"'.encode()) == expected, (before, escaped)
+        if not expected:
+            break
+        there.append(key)
+        assert automaton.accepts(text_of(there) + b"}") == may_end(spec, there)
+        assert can_begin(automaton, text_of(there) + b",") == can_finish(spec, there, "")
+    assert automaton.accepts(text_of([]) + b"}") == may_end(spec, [])
