@@ -45,10 +45,12 @@ class Regular(Expr):
 class StringValue(Expr):
     """A JSON string, quotes included and in any spelling, whose value lies in ``language``, which is not empty."""
 
-    __slots__ = ("language",)
+    __slots__ = ("language", "rule")
 
     def __init__(self, language: Language) -> None:
         self.language = language
+        self.rule = Rule("string", lambda: self)
+        """With this for its body: what a rule calls that has it for a part."""
 
 
 class ObjectValue(Expr):

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from structgen.errors import GrammarError
+from structgen.grammars.automaton.string_values import shortest_string
 from structgen.grammars.automaton.tables import FAR
 from structgen.grammars.expr import (
     NEVER,
@@ -19,6 +20,7 @@ from structgen.grammars.expr import (
     Rule,
     Sequence,
 )
+from structgen.grammars.values import StringValue
 
 __all__ = ["Facts", "Lengths", "analyse", "literal_distances"]
 
@@ -138,6 +140,8 @@ def _compute(expr: Expr, facts: dict[Rule, Facts], lengths: Lengths, known: dict
         return Facts(expr is not NEVER, False, 1 if expr.bits & lengths.single else FAR)
     if isinstance(expr, Call):
         return facts[expr.rule]
+    if isinstance(expr, StringValue):
+        return Facts(True, False, shortest_string(expr.language, lengths.single))
     inner = [_facts_of(part, facts, lengths, known) for part in parts_of(expr)]
     if isinstance(expr, Sequence):
         return _all_of(inner)

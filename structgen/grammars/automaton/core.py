@@ -16,6 +16,8 @@ from structgen.grammars.automaton.analysis import Lengths, analyse
 from structgen.grammars.automaton.determinize import rehash_states
 from structgen.grammars.automaton.lowering import Lowering
 from structgen.grammars.automaton.stacks import after_token, rehash_sets, start_set
+from structgen.grammars.automaton.string_tables import StringTables
+from structgen.grammars.automaton.strings import rehash_strings
 from structgen.grammars.automaton.tables import (
     ACCEPT,
     BYTESETS,
@@ -33,17 +35,21 @@ from structgen.grammars.automaton.tables import (
     NODES,
     NOTHING,
     Q_DISTANCE,
+    RECORDS,
     RULES,
     S_RULE,
     SETS,
     STATES,
+    STRINGS,
     U_NODE,
+    UNKNOWN,
     OutOfRoom,
     RuleWanted,
     Tables,
 )
 from structgen.grammars.automaton.walk import Trie
 from structgen.grammars.expr import Rule
+from structgen.grammars.values import StringValue
 
 __all__ = ["StackAutomaton"]
 
@@ -84,6 +90,7 @@ class StackAutomaton:
         self._rule_numbers: dict[Rule, int] = {start: 0}
         self._rules: list[Rule] = []  # by number
         self._byteset_numbers: dict[int, int] = {}
+        self._strings = StringTables(self._tables, self._make_room, lengths.single)
         self._publish_rules()
         self.start = self._run(lambda memory: start_set(memory, 0))
 
@@ -164,21 +171,26 @@ class StackAutomaton:
                 except RuleWanted:
                     self._lower(self._tables.count(C_WANTED_RULE))
 
-    def _grow(self, table: int) -> None:
+    def _grow(self, table: int, rows: int = 0) -> None:
         if self.nbytes > self._max_bytes:
             raise GrammarLimitExceeded(
                 f"the automaton needs more than max_bytes={self._max_bytes:,}; simplify the grammar"
             )
-        self._tables.grow(table)
+        self._tables.grow(table, rows)
         if table == STATES:
             rehash_states(self._tables.address)
         elif table == SETS:
             rehash_sets(self._tables.address)
+        elif table == RECORDS:
+            rehash_strings(self._tables.address)
         elif table == MEMO:  # only a cache: it fills again
             self._tables.set_count(N_MEMO, 0)
 
     def _lower(self, number: int) -> None:
         rule, first = self._rules[number], self._tables.count(N_NODES)
+        if isinstance(rule.body, StringValue):
+            self._tables[RULES][number, U_NODE] = STRINGS - self._strings.string(rule.body.language, number)
+            return
         lowering = Lowering(first, number, self._rule_numbers, self._byteset_numbers, self._facts, self._lengths)
         entry = lowering.lower_rule(rule.body)
         end = first + len(lowering.nodes)
@@ -203,9 +215,9 @@ class StackAutomaton:
         known, total = self._tables.count(N_RULES), len(self._rule_numbers)
         self._make_room(RULES, total)
         self._rules += itertools.islice(self._rule_numbers, known, None)
-        self._tables[RULES][known:total, U_NODE] = -1
+        self._tables[RULES][known:total, U_NODE] = UNKNOWN
         self._tables.set_count(N_RULES, total)
 
     def _make_room(self, table: int, rows: int) -> None:
-        while rows > len(self._tables[table]):
-            self._grow(table)
+        if rows > len(self._tables[table]):
+            self._grow(table, rows)

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from structgen.grammars.automaton._jit import Memory, compiled, inner, int64
+from structgen.grammars.automaton.strings import fill_string_transition, string_start, string_step
 from structgen.grammars.automaton.tables import (
     ACCEPT,
     BYTES,
@@ -35,8 +36,10 @@ from structgen.grammars.automaton.tables import (
     L_BACK,
     L_RULE,
     N_CALLS,
+    N_ROWS,
     N_STATE_NODES,
     N_STATES,
+    NO_ROW,
     NO_STATE,
     NODE_WORK,
     NODES,
@@ -47,15 +50,19 @@ from structgen.grammars.automaton.tables import (
     S_DISTANCE,
     S_FLAGS,
     S_NODES,
+    S_ROW,
     S_RULE,
     SPLIT,
     STATE_HASH,
     STATE_NODES,
     STATES,
+    STRING,
+    STRINGS,
     TOKEN,
     TRANSITIONS,
     U_NODE,
     U_STATE,
+    UNKNOWN,
     V_EPOCH,
     V_NODE,
     RuleWanted,
@@ -169,7 +176,9 @@ def _add_call(m: Memory, first: int, end: int, rule: int) -> int:
 @inner
 def _append_state(m: Memory, found: int) -> int:
     state, first, call = get_count(m, N_STATES), get_count(m, N_STATE_NODES), get_count(m, N_CALLS)
+    row = get_count(m, N_ROWS)
     need(m, STATES, state + 1)
+    need(m, TRANSITIONS, row + 1)
     need(m, STATE_NODES, first + found)
     need(m, CALLS, call + found)
     flags, distance, end = 0, FAR, call
@@ -194,6 +203,8 @@ def _append_state(m: Memory, found: int) -> int:
     put(m, STATES, state, S_RULE, cell(m, NODES, cell(m, NODE_WORK, 0, V_NODE), K_RULE))
     put(m, STATES, state, S_CALLS, call)
     put(m, STATES, state, S_CALL_COUNT, end - call)
+    put(m, STATES, state, S_ROW, row)
+    set_count(m, N_ROWS, row + 1)
     set_count(m, N_STATES, state + 1)
     set_count(m, N_STATE_NODES, first + found)
     set_count(m, N_CALLS, end)
@@ -235,17 +246,25 @@ def _fill_transition(m: Memory, state: int, byte: int) -> int:
             word_bits = cell(m, BYTESETS, bits, word)
             alike[word] &= word_bits if reads else ~word_bits
     target = _intern_state(m, found) if found else NO_STATE
+    row = cell(m, STATES, state, S_ROW)
     for other in range(256):
         if (alike[other >> 5] >> (other & 31)) & 1:
-            put(m, TRANSITIONS, state, other, target)
+            put(m, TRANSITIONS, row, other, target)
     return target
 
 
 @inner
 def next_state(m: Memory, state: int, byte: int) -> int:
     """The state of the same rule after ``byte``, or `NO_STATE`; built when first asked for."""
-    target = cell(m, TRANSITIONS, state, byte)
-    return target if target != HOLE else _fill_transition(m, state, byte)
+    row = cell(m, STATES, state, S_ROW)
+    if row == NO_ROW:
+        return string_step(m, state, byte)
+    target = cell(m, TRANSITIONS, row, byte)
+    if target != HOLE:
+        return target
+    if cell(m, STATES, state, S_COUNT) == STRING:
+        return fill_string_transition(m, state, byte)
+    return _fill_transition(m, state, byte)
 
 
 @inner
@@ -272,10 +291,10 @@ def start_state(m: Memory, rule: int) -> int:
     state = cell(m, RULES, rule, U_STATE)
     if state == HOLE:
         node = cell(m, RULES, rule, U_NODE)
-        if node < 0:
+        if node == UNKNOWN:
             set_count(m, C_WANTED_RULE, rule)
             raise RuleWanted
-        state = _intern_state(m, _reach(m, node, _open_list(m)))
+        state = string_start(m, STRINGS - node) if node < 0 else _intern_state(m, _reach(m, node, _open_list(m)))
         put(m, RULES, rule, U_STATE, state)
     return state
 
@@ -285,6 +304,8 @@ def rehash_states(m: Memory) -> None:
     """Enter every state into an emptied `STATE_HASH`."""
     last = rows_of(m, STATE_HASH) - 1
     for state in range(ACCEPT + 1, get_count(m, N_STATES)):
+        if cell(m, STATES, state, S_COUNT) == STRING:
+            continue
         slot = _hash(m, STATE_NODES, cell(m, STATES, state, S_NODES), cell(m, STATES, state, S_COUNT)) & last
         while cell(m, STATE_HASH, slot, 0) != 0:
             slot = (slot + 1) & last

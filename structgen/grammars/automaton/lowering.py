@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from structgen.grammars.automaton.analysis import Facts, Lengths, literal_distances
+from structgen.grammars.automaton.string_values import shortest_string
 from structgen.grammars.automaton.tables import BYTES, CALL, FAR, FINAL, SPLIT, TOKEN
 from structgen.grammars.expr import (
     NEVER,
@@ -22,6 +23,7 @@ from structgen.grammars.expr import (
     Sequence,
     SpecialToken,
 )
+from structgen.grammars.values import StringValue
 
 __all__ = ["Lowering", "Node"]
 
@@ -102,6 +104,8 @@ class Lowering:
             return self._repetition(expr, after)
         if isinstance(expr, Joined):
             return self._joined(expr, after)
+        if isinstance(expr, StringValue):
+            return self._string(expr, after)
         raise TypeError(f"no such expression: {expr!r}")
 
     def _literal(self, text: bytes, after: int) -> int:
@@ -123,6 +127,11 @@ class Lowering:
             return DEAD_END
         number = self._rule_numbers.setdefault(rule, len(self._rule_numbers))
         return self._add(CALL, number, after, DEAD_END, facts.tokens + self._distance(after))
+
+    def _string(self, expr: StringValue, after: int) -> int:
+        number = self._rule_numbers.setdefault(expr.rule, len(self._rule_numbers))
+        tokens = shortest_string(expr.language, self._lengths.single)
+        return self._add(CALL, number, after, DEAD_END, tokens + self._distance(after))
 
     def _split(self, nodes: list[int]) -> int:
         """A node that stands for any of ``nodes``."""

@@ -37,13 +37,14 @@ class _Table(NamedTuple):
 
 COUNTS, NODES, BYTESETS, RULES, STATES, TRANSITIONS, STATE_NODES, CALLS, STATE_HASH = range(9)
 SETS, ITEMS, SET_HASH, MEMO, NODE_WORK, STATE_WORK = range(9, 15)
+POOL, TEXTS, VALUES, INTERVALS, MACHINES, RECORDS, RECORD_HASH = range(15, 22)
 
 _TABLES = {
-    COUNTS: _Table(1, 16),
+    COUNTS: _Table(1, 32),
     NODES: _Table(6, 256),
     BYTESETS: _Table(8, 32),
     RULES: _Table(2, 32),
-    STATES: _Table(7, 64),
+    STATES: _Table(8, 64),
     TRANSITIONS: _Table(256, 64),
     STATE_NODES: _Table(1, 512),
     CALLS: _Table(2, 64),
@@ -54,10 +55,18 @@ _TABLES = {
     MEMO: _Table(3, 512, kept=False),
     NODE_WORK: _Table(2, 256),
     STATE_WORK: _Table(5, 64),
+    POOL: _Table(1, 512),
+    TEXTS: _Table(6, 32),
+    VALUES: _Table(7, 8),
+    INTERVALS: _Table(3, 8),
+    MACHINES: _Table(17, 8),
+    RECORDS: _Table(13, 64),
+    RECORD_HASH: _Table(1, 128, kept=False),
 }
 _GROW_TOGETHER = (
     {NODES, NODE_WORK},
-    {STATES, TRANSITIONS, STATE_HASH, STATE_WORK},
+    {STATES, STATE_HASH, STATE_WORK},
+    {RECORDS, RECORD_HASH},
     {SETS, SET_HASH},
 )
 
@@ -65,15 +74,21 @@ _GROW_TOGETHER = (
 BYTES, TOKEN, CALL, SPLIT, FINAL = range(5)
 K_KIND, K_ARGUMENT, K_NEXT, K_OTHER, K_RULE, K_DISTANCE = range(6)
 
-# RULES: the first node, -1 until the rule is lowered; the start state, HOLE until it is built.
+# RULES: the first node, `UNKNOWN` until the rule is lowered, or `STRINGS` minus the number of a string machine; the
+# start state, HOLE until it is built.
 U_NODE, U_STATE = range(2)
+UNKNOWN, STRINGS = -1, -2
 
 # TRANSITIONS: the next state, or
 HOLE, NO_STATE = 0, -1
 
-# STATES: sets of nodes of one rule.
-S_NODES, S_COUNT, S_FLAGS, S_DISTANCE, S_RULE, S_CALLS, S_CALL_COUNT = range(7)
+# STATES: sets of nodes of one rule, their row in TRANSITIONS; or, with the count `STRING`, states of a string machine,
+# whose record stands where the nodes would, and whose row is `NO_ROW` where it is not worth having.
+S_NODES, S_COUNT, S_FLAGS, S_DISTANCE, S_RULE, S_CALLS, S_CALL_COUNT, S_ROW = range(8)
+STRING, NO_ROW = -1, -1
 F_FINAL, F_BYTES, F_TOKENS, F_CALLS = 1, 2, 4, 8
+F_LABEL = 16
+"""Alone, and not as a rule's end: a key has been read whole (see `strings`)."""
 
 # CALLS: what a state calls, and the state after it, HOLE until it is built.
 L_RULE, L_BACK = range(2)
@@ -91,9 +106,29 @@ W_EPOCH, W_PLACE, W_STATE, W_BELOW, W_DONE = range(5)
 # MEMO: closed sets by (state, set below) that were entered, and by (SEVERAL - byte, set) that were stepped.
 M_ONE, M_OTHER, M_SET = range(3)
 
+# TEXTS: strings by first character and number of characters in POOL; the bytes that spell it; and where they are names
+# of keys, the place in the object's own order and the `Others` that hold it too, 31 bits a word.
+T_FIRST, T_LENGTH, T_COST, T_LABEL, T_MASK, T_MASK_2 = range(6)
+
+# VALUES: states of automata over characters: their intervals; bytes to the nearest end; the languages that hold the
+# text so far, and those that hold it or a longer one.
+D_FIRST, D_COUNT, D_DISTANCE, D_LABEL, D_LABEL_2, D_MASK, D_MASK_2 = range(7)
+
+# INTERVALS: of characters (see `spelling`), and the state after one of them.
+N_FROM, N_TO, N_TARGET = range(3)
+
+# MACHINES: the languages of strings; see `string_tables`.
+G_RULE, G_IS_KEYS, G_TEXT, G_TEXT_END, G_VALUE, G_LOW, G_HIGH, G_WEIGHT = range(8)
+G_SETS, G_SET_COUNT, G_SET_LOOP, G_SET_WORDS, G_FIRST_VALUE, G_ENTRIES, G_SIZES, G_NEAREST, G_START = range(8, 17)
+
+# RECORDS: states of string machines; see `strings`.
+X_MACHINE, X_TEXT, X_TEXT_END, X_DEPTH, X_VALUE, X_PHASE, X_POINT, X_COUNT = range(8)
+X_SPENT, X_BASE, X_MASK, X_MASK_2, X_STATE = range(8, 13)
+
 # COUNTS: rows in use, and the few scalars.
 N_NODES, N_BYTESETS, N_RULES, N_STATES, N_STATE_NODES, N_CALLS, N_SETS, N_ITEMS, N_MEMO = range(9)
 C_NODE_EPOCH, C_STATE_EPOCH, C_BACK, C_WANTED_TABLE, C_WANTED_RULE = range(9, 14)
+N_ROWS, N_POOL, N_TEXTS, N_VALUES, N_INTERVALS, N_MACHINES, N_RECORDS = range(14, 21)
 
 # The state and the sets that always exist.
 ACCEPT = 0
@@ -141,16 +176,17 @@ class Tables:
         """Set one of the counts."""
         self[COUNTS][place, 0] = value
 
-    def grow(self, table: int) -> None:
-        """Double ``table`` and what grows with it; the hash tables among them are empty then."""
+    def grow(self, table: int, rows: int = 0) -> None:
+        """Double ``table`` and what grows with it until it has ``rows``; the hash tables among them are empty then."""
         growing = next((group for group in _GROW_TOGETHER if table in group), {table})
+        doublings = max(1, (-(-rows // self._rows[table]) - 1).bit_length())
         for one in growing:
-            self._rows[one] *= 2
+            self._rows[one] <<= doublings
         memory = self._lay_out()
         for one, its in _TABLES.items():
             if its.kept or one not in growing:
-                rows = self[one]
-                _rows(memory, one)[: len(rows)] = rows
+                old = self[one]
+                _rows(memory, one)[: len(old)] = old
         self.memory = memory  # last: other threads read without the lock
 
     def _lay_out(self) -> Int32Array:
