@@ -22,6 +22,8 @@ from structgen.grammars.automaton.lowering import Lowering
 from structgen.grammars.automaton.registers import rehash_registers
 from structgen.grammars.automaton.spellings import enter_extension, rehash_extensions, rehash_spellings
 from structgen.grammars.automaton.stacks import after_token, rehash_sets, start_set
+from structgen.grammars.automaton.string_tables import StringTables
+from structgen.grammars.automaton.strings import rehash_strings
 from structgen.grammars.automaton.tables import (
     ACCEPT,
     ARRAY_RULE,
@@ -46,6 +48,7 @@ from structgen.grammars.automaton.tables import (
     OBJECT_RULE,
     Q_DISTANCE,
     REGISTERS,
+    RECORDS,
     RULES,
     S_RULE,
     SETS,
@@ -54,6 +57,7 @@ from structgen.grammars.automaton.tables import (
     U_KIND,
     U_NODE,
     KeysWanted,
+    STRING_RULE,
     OutOfRoom,
     RuleWanted,
     Tables,
@@ -61,7 +65,7 @@ from structgen.grammars.automaton.tables import (
 from structgen.grammars.automaton.value_facts import is_spellable
 from structgen.grammars.automaton.walk import Trie
 from structgen.grammars.expr import Rule
-from structgen.grammars.values import ArrayValue, ObjectSpec, ObjectValue
+from structgen.grammars.values import ArrayValue, ObjectSpec, ObjectValue, StringValue
 
 __all__ = ["StackAutomaton"]
 
@@ -104,6 +108,7 @@ class StackAutomaton:
         self._byteset_numbers: dict[int, int] = {}
         self._keys: dict[tuple[ObjectSpec, frozenset[str]], int] = {}
         self._key_sets: dict[int, tuple[ObjectSpec, frozenset[str]]] = {}
+        self._strings = StringTables(self._tables, self._make_room, lengths.single)
         self._publish_rules()
         self.start = self._run(lambda memory: start_set(memory, 0))
 
@@ -186,12 +191,12 @@ class StackAutomaton:
                 except KeysWanted:
                     self._extend(self._tables.count(C_WANTED_KEYS), self._tables.count(C_WANTED_SPELLING))
 
-    def _grow(self, table: int) -> None:
+    def _grow(self, table: int, rows: int = 0) -> None:
         if self.nbytes > self._max_bytes:
             raise GrammarLimitExceeded(
                 f"the automaton needs more than max_bytes={self._max_bytes:,}; simplify the grammar"
             )
-        self._tables.grow(table)
+        self._tables.grow(table, rows)
         if table == STATES:
             rehash_states(self._tables.address)
             rehash_frames(self._tables.address)
@@ -203,6 +208,8 @@ class StackAutomaton:
             rehash_extensions(self._tables.address)
         elif table == SETS:
             rehash_sets(self._tables.address)
+        elif table == RECORDS:
+            rehash_strings(self._tables.address)
         elif table == MEMO:  # only a cache: it fills again
             self._tables.set_count(N_MEMO, 0)
 
@@ -215,6 +222,8 @@ class StackAutomaton:
         elif isinstance(one, ArrayValue):
             written = write_array(self._tables, one.spec, number, self._number_of, self._facts)
             self._write(number, ARRAY_RULE, written)
+        elif isinstance(one, StringValue):
+            self._write(number, STRING_RULE, self._strings.string(one.language, number))
         else:
             raise TypeError(f"no such value: {one!r}")
 
@@ -284,5 +293,5 @@ class StackAutomaton:
         self._tables.set_count(N_RULES, total)
 
     def _make_room(self, table: int, rows: int) -> None:
-        while rows > len(self._tables[table]):
-            self._grow(table)
+        if rows > len(self._tables[table]):
+            self._grow(table, rows)

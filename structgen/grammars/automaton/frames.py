@@ -79,9 +79,9 @@ from structgen.grammars.automaton.tables import (
     S_RULE,
     S_TEXT,
     STATES,
-    T_COST,
-    T_RULE,
-    T_VALUE_COST,
+    H_COST,
+    H_RULE,
+    H_VALUE_COST,
     U_KIND,
     U_NODE,
     UNKNOWN_SPELLING,
@@ -220,7 +220,7 @@ def _value_distance(m: Memory, register: int, label: int) -> int:
     if label >= 0:
         cost = cell(m, NAMES, cell(m, OBJECTS, spec, O_FIRST_NAME) + label, N_VALUE_COST)
     else:
-        cost = cell(m, OTHERS, cell(m, OBJECTS, spec, O_FIRST_OTHER) + _bit_at(-1 - label, 0), T_VALUE_COST)
+        cost = cell(m, OTHERS, cell(m, OBJECTS, spec, O_FIRST_OTHER) + _bit_at(-1 - label, 0), H_VALUE_COST)
     return cost + cell(m, REGISTERS, _after(m, register, label, UNKNOWN_SPELLING, 0), R_DISTANCE)
 
 
@@ -236,7 +236,7 @@ def _member_distance(m: Memory, register: int) -> int:
     if ways == 0:
         return FAR
     at = cell(m, OBJECTS, spec, O_FIRST_OTHER) + _bit_at(ways, 0)
-    return cell(m, OTHERS, at, T_COST) - cell(m, OTHERS, at, T_VALUE_COST) + _value_distance(m, register, -1 - ways)
+    return cell(m, OTHERS, at, H_COST) - cell(m, OTHERS, at, H_VALUE_COST) + _value_distance(m, register, -1 - ways)
 
 
 @inner
@@ -317,7 +317,7 @@ def _frame_callee(m: Memory, state: int, number: int) -> int:
         return cell(m, WAYS, way_of(m, register, _bit_at(cell(m, REGISTERS, register, R_WAYS), number)), Y_RULE)
     if label >= 0:
         return cell(m, NAMES, cell(m, OBJECTS, spec, O_FIRST_NAME) + label, N_RULE)
-    return cell(m, OTHERS, cell(m, OBJECTS, spec, O_FIRST_OTHER) + _bit_at(-1 - label, number), T_RULE)
+    return cell(m, OTHERS, cell(m, OBJECTS, spec, O_FIRST_OTHER) + _bit_at(-1 - label, number), H_RULE)
 
 
 @inner

@@ -60,8 +60,8 @@ from structgen.grammars.automaton.tables import (
     R_WAYS,
     REGISTER_HASH,
     REGISTERS,
-    T_COST,
-    T_MEETS,
+    H_COST,
+    H_MEETS,
     WAYS,
     WORDS,
     Y_COST,
@@ -215,7 +215,7 @@ def after_other(m: Memory, register: int, other: int, keys: int) -> int:
     spec = cell(m, REGISTERS, register, R_SPEC)
     row = _draft(m, register, spec)
     put(m, REGISTERS, row, R_KEYS, keys)
-    met = cell(m, OTHERS, cell(m, OBJECTS, spec, O_FIRST_OTHER) + other, T_MEETS)
+    met = cell(m, OTHERS, cell(m, OBJECTS, spec, O_FIRST_OTHER) + other, H_MEETS)
     put(m, REGISTERS, row, R_MET, cell(m, REGISTERS, row, R_MET) | met)
     if cell(m, OBJECTS, spec, O_ORDERED):
         put(m, REGISTERS, row, R_LAST, cell(m, OBJECTS, spec, O_NAMES))
@@ -336,7 +336,7 @@ def _settle_object(m: Memory, row: int, spec: int) -> None:
         more = 1
     ways = 0
     for other in range(others):
-        met = cell(m, OTHERS, cell(m, OBJECTS, spec, O_FIRST_OTHER) + other, T_MEETS)
+        met = cell(m, OTHERS, cell(m, OBJECTS, spec, O_FIRST_OTHER) + other, H_MEETS)
         rest = (unmet & ~met) != 0
         if (ordered and missing) or (high >= 0 and count + 1 + missing + rest > high):
             continue
@@ -353,7 +353,7 @@ def _object_distance(m: Memory, row: int, spec: int, cost: int, missing: int, un
     names, first = cell(m, OBJECTS, spec, O_NAMES), cell(m, OBJECTS, spec, O_FIRST_NAME)
     dearest = 0
     for other in range(cell(m, OBJECTS, spec, O_OTHERS)):
-        dearest = max(dearest, cell(m, OTHERS, cell(m, OBJECTS, spec, O_FIRST_OTHER) + other, T_COST))
+        dearest = max(dearest, cell(m, OTHERS, cell(m, OBJECTS, spec, O_FIRST_OTHER) + other, H_COST))
     pending = 0
     while unmet:
         pending += unmet & 1

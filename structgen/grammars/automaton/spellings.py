@@ -25,9 +25,9 @@ from structgen.grammars.automaton.tables import (
     SPELLING_HASH,
     SPELLINGS,
     UNKNOWN_SPELLING,
-    X_EXTENDED,
-    X_KEYS,
-    X_SPELLING,
+    Z_EXTENDED,
+    Z_KEYS,
+    Z_SPELLING,
     KeysWanted,
     cell,
     get_count,
@@ -87,7 +87,7 @@ def extended_keys(m: Memory, keys: int, spelling: int) -> int:
         set_count(m, C_WANTED_KEYS, keys)
         set_count(m, C_WANTED_SPELLING, spelling)
         raise KeysWanted
-    return cell(m, EXTENSIONS, cell(m, EXTENSION_HASH, slot, 0), X_EXTENDED)
+    return cell(m, EXTENSIONS, cell(m, EXTENSION_HASH, slot, 0), Z_EXTENDED)
 
 
 @compiled
@@ -96,9 +96,9 @@ def enter_extension(m: Memory, keys: int, spelling: int, extended: int) -> None:
     row = get_count(m, N_EXTENSIONS)
     need(m, EXTENSIONS, row + 1)
     slot = _slot_of(m, EXTENSIONS, EXTENSION_HASH, keys, spelling)
-    put(m, EXTENSIONS, row, X_KEYS, keys)
-    put(m, EXTENSIONS, row, X_SPELLING, spelling)
-    put(m, EXTENSIONS, row, X_EXTENDED, extended)
+    put(m, EXTENSIONS, row, Z_KEYS, keys)
+    put(m, EXTENSIONS, row, Z_SPELLING, spelling)
+    put(m, EXTENSIONS, row, Z_EXTENDED, extended)
     put(m, EXTENSION_HASH, slot, 0, row)
     set_count(m, N_EXTENSIONS, row + 1)
 

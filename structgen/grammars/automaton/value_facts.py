@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from structgen.grammars.automaton.facts import Called, Facts, Lengths
+from structgen.grammars.automaton.string_values import shortest_string
 from structgen.grammars.automaton.tables import FAR
 from structgen.grammars.expr import Rule
-from structgen.grammars.values import ArraySpec, ArrayValue, Item, ObjectSpec, ObjectValue, Value
+from structgen.grammars.values import ArraySpec, ArrayValue, Item, ObjectSpec, ObjectValue, StringValue, Value
 
 __all__ = [
     "DETOUR",
@@ -48,6 +49,8 @@ def value_facts(value: Value, facts: _Known, lengths: Lengths) -> Facts:
         return Facts(productive, False, object_tokens(spec, facts) if is_spellable(lengths) else FAR)
     if isinstance(value, ArrayValue):
         return Facts(_is_array_productive(value.spec, facts), False, array_tokens(value.spec, facts))
+    if isinstance(value, StringValue):
+        return Facts(True, False, shortest_string(value.language, lengths.single))
     raise TypeError(f"no such value: {value!r}")
 
 
@@ -81,7 +84,7 @@ def value_tokens(spec: ObjectSpec, value: Rule, facts: _Known) -> int:
 
 
 def _shortest_key(spec: ObjectSpec, entry: int) -> int:
-    return spec.others[entry].keys.shortest_spelling + DETOUR
+    return shortest_string(spec.others[entry].keys, _ALL_BYTES) - 2 + DETOUR
 
 
 def object_tokens(spec: ObjectSpec, facts: _Known) -> int:
