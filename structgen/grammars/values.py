@@ -52,12 +52,10 @@ class Regular(Value):
 class StringValue(Value):
     """A JSON string, quotes included and in any spelling, whose value lies in ``language``, which is not empty."""
 
-    __slots__ = ("language", "rule")
+    __slots__ = ("language",)
 
     def __init__(self, language: Language) -> None:
         self.language = language
-        self.rule = Rule("string", lambda: self)
-        """With this for its body: what a rule calls that has it for a part."""
 
 
 class ObjectValue(Value):

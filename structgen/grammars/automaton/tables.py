@@ -12,11 +12,11 @@ lays the tables out anew, larger, and calls again; what had been built is still 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from structgen.grammars.automaton._jit import Int32Array, Memory, inner, load, store
+from structgen.grammars.automaton._jit import Int32Array, Memory, fixed, inlined, inner, load, store
 
 __all__ = ["KeysWanted", "OutOfRoom", "RuleWanted", "Tables", "cell", "get_count", "put", "rows_of", "set_count"]
 
@@ -270,31 +270,38 @@ def _rows(memory: Int32Array, table: int) -> Int32Array:
     return np.reshape(memory[offset : offset + rows * columns], (rows, columns))
 
 
-@inner
+def _place(m: Memory, table: Any, row: int, column: int) -> int:
+    is_known = isinstance(table, int)
+    columns = _TABLES[table].columns if is_known else fixed(m, 3 * table + 1)
+    offset = 3 * len(_TABLES) if is_known and table == COUNTS else fixed(m, 3 * table)
+    return offset + row * columns + column
+
+
+@inlined
 def cell(m: Memory, table: int, row: int, column: int) -> int:
     """The value at ``row``, ``column`` of ``table``."""
-    return load(m, load(m, 3 * table) + row * load(m, 3 * table + 1) + column)
+    return load(m, _place(m, table, row, column))
 
 
-@inner
+@inlined
 def put(m: Memory, table: int, row: int, column: int, value: int) -> None:
     """Set the value at ``row``, ``column`` of ``table``."""
-    store(m, load(m, 3 * table) + row * load(m, 3 * table + 1) + column, value)
+    store(m, _place(m, table, row, column), value)
 
 
-@inner
+@inlined
 def rows_of(m: Memory, table: int) -> int:
     """Rows that ``table`` has room for."""
-    return load(m, 3 * table + 2)
+    return fixed(m, 3 * table + 2)
 
 
-@inner
+@inlined
 def get_count(m: Memory, place: int) -> int:
     """One of the counts."""
     return cell(m, COUNTS, place, 0)
 
 
-@inner
+@inlined
 def set_count(m: Memory, place: int, value: int) -> None:
     """Set one of the counts."""
     put(m, COUNTS, place, 0, value)
