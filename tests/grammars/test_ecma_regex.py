@@ -153,7 +153,9 @@ def test_languages_of_patterns_have_their_normal_form():
     assert ecma_language("^(?=.*[0-9]).{8,64}$") is Language.of_dfa(ecma_language("^.*[0-9].*$").dfa, 8, 64)
 
 
-@pytest.mark.parametrize("pattern", ["(a|b)*a(a|b){20}$", "(?:a{1000}){1000}", "(" * 5000 + ")" * 5000, "^(?!.*a.{25}b)", "x(?!.*a.{25}b)"])
+@pytest.mark.parametrize(
+    "pattern", ["(a|b)*a(a|b){20}$", "(?:a{1000}){1000}", "(" * 5000 + ")" * 5000, "^(?!.*a.{25}b)", "x(?!.*a.{25}b)"]
+)
 def test_a_pattern_that_grows_too_large_is_refused_soon(pattern):
     started = time.perf_counter()
     with pytest.raises(GrammarLimitExceeded):
