@@ -25,20 +25,16 @@ import numpy as np
 
 from structgen.grammars.automaton._jit import Memory, compiled, inner, int64
 from structgen.grammars.automaton.spelling import (
-    ESCAPE,
-    LOW,
+    BACKSLASH,
+    MISSPELT,
     NONE,
-    PAIR,
-    PAIR_U,
-    UNIT,
-    UTF8,
+    QUOTE,
+    after_byte,
     first_rank,
-    hex_digit,
     last_rank,
+    plain_point,
     rank_cost,
-    rank_of,
     rest_cost,
-    short_escape,
 )
 from structgen.grammars.automaton.tables import (
     D_COUNT,
@@ -123,9 +119,7 @@ __all__ = [
 ]
 
 # Phases beside those of `spelling`; FULL is added to a partial character's.
-START, END, LABEL, FULL = 15, 16, 17, 32
-
-QUOTE, BACKSLASH, LETTER_U = 0x22, 0x5C, 0x75
+START, END, FULL = 15, 16, 32
 
 MANY_TEXTS = 8
 """Among fewer texts a state's transitions are computed anew each time, which takes no longer than to store them."""
@@ -230,6 +224,13 @@ def _inside(
 
 
 @inner
+def _opened(m: Memory, machine: int, phase: int) -> int:
+    """The state before the opening quote, or after it."""
+    text, end = cell(m, MACHINES, machine, G_TEXT), cell(m, MACHINES, machine, G_TEXT_END)
+    return _inside(m, machine, text, end, 0, cell(m, MACHINES, machine, G_VALUE), phase, 0, 0)
+
+
+@inner
 def _text_place(m: Memory, text: int, end: int, depth: int, rank: int) -> int:
     """The first of the texts ``text`` to ``end`` whose character number ``depth`` is ``rank`` or a greater one."""
     while text < end:
@@ -264,49 +265,12 @@ def _interval_end(m: Memory, value: int) -> int:
 
 
 @inner
-def _character(m: Memory, record: int, code_point: int) -> int:
-    """The state after a whole character."""
-    machine, value = cell(m, RECORDS, record, X_MACHINE), cell(m, RECORDS, record, X_VALUE)
-    if cell(m, RECORDS, record, X_PHASE) & FULL:
-        return _inside(m, machine, 0, 0, 0, value, NONE, 0, 0)
-    rank = rank_of(code_point)
+def _after(m: Memory, record: int, phase: int, point: int) -> int:
+    """The state once a character, or a part of it, stands for the ranks that ``phase`` and ``point`` say."""
+    first, last = first_rank(phase, point), last_rank(phase, point)
     text, end = cell(m, RECORDS, record, X_TEXT), cell(m, RECORDS, record, X_TEXT_END)
     depth, spent = cell(m, RECORDS, record, X_DEPTH), cell(m, RECORDS, record, X_SPENT)
-    if text < end:
-        text = _text_place(m, text, end, depth, rank)
-        end = _text_place(m, text, end, depth, rank + 1)
-        spent = min(FAR, spent + rank_cost(m, rank, rank))
-    if value >= 0:
-        place = _interval_place(m, value, rank)
-        is_there = place < _interval_end(m, value) and cell(m, INTERVALS, place, N_FROM) <= rank
-        value = cell(m, INTERVALS, place, N_TARGET) if is_there else -1
-    return _inside(m, machine, text, end, depth + 1, value, NONE, 0, spent)
-
-
-@inner
-def _plain(phase: int, point: int) -> int:
-    """The point that stands for all those after which the same bytes may come."""
-    if phase < ESCAPE:
-        if phase == UTF8 + 1:
-            return 0x80
-        is_edge = point == 0 or point == (0xD000 if phase == UTF8 + 2 else 0x100000)
-        return point if is_edge else 0x1000 if phase == UTF8 + 2 else 0x40000
-    if phase <= UNIT + 4:
-        if phase == UNIT + 3:
-            return 0xD000 if point == 0xD000 else 0
-        return 0xD800 if 0xD800 <= point < 0xDC00 else 0
-    return 0x10000
-
-
-@inner
-def _partial(m: Memory, record: int, phase: int, point: int) -> int:
-    """The state after a byte that does not finish a character."""
-    first, last = first_rank(phase, point), last_rank(phase, point)
-    if first > last:
-        return NO_STATE
-    text, end = cell(m, RECORDS, record, X_TEXT), cell(m, RECORDS, record, X_TEXT_END)
-    depth, value = cell(m, RECORDS, record, X_DEPTH), cell(m, RECORDS, record, X_VALUE)
-    full = cell(m, RECORDS, record, X_PHASE) & FULL
+    value, full = cell(m, RECORDS, record, X_VALUE), cell(m, RECORDS, record, X_PHASE) & FULL
     if text < end:
         text = _text_place(m, text, end, depth, first)
         end = _text_place(m, text, end, depth, last + 1)
@@ -314,117 +278,38 @@ def _partial(m: Memory, record: int, phase: int, point: int) -> int:
         place = _interval_place(m, value, first)
         if place == _interval_end(m, value) or cell(m, INTERVALS, place, N_FROM) > last:
             value = -1
-        elif text >= end and cell(m, INTERVALS, place, N_FROM) <= first and last <= cell(m, INTERVALS, place, N_TO):
+        elif phase == NONE or (
+            text >= end and cell(m, INTERVALS, place, N_FROM) <= first and last <= cell(m, INTERVALS, place, N_TO)
+        ):
             full, value = FULL, cell(m, INTERVALS, place, N_TARGET)
-    if full:
-        point = _plain(phase, point)
-    machine, spent = cell(m, RECORDS, record, X_MACHINE), cell(m, RECORDS, record, X_SPENT)
-    return _inside(m, machine, text, end, depth, value, phase + full, point, spent)
-
-
-@inner
-def _after_tail(m: Memory, record: int, phase: int, point: int, byte: int) -> int:
-    """A byte within a character's UTF-8 (Unicode 15, table 3-7)."""
-    if byte & 0xC0 != 0x80:
-        return NO_STATE
-    if phase == UTF8 + 2 and ((point == 0 and byte < 0xA0) or (point == 0xD000 and byte >= 0xA0)):
-        return NO_STATE
-    if phase == UTF8 + 3 and ((point == 0 and byte < 0x90) or (point == 0x100000 and byte >= 0x90)):
-        return NO_STATE
-    left = phase - UTF8 - 1
-    point += (byte & 63) << (6 * left)
-    return _partial(m, record, UTF8 + left, point) if left else _character(m, record, point)
-
-
-@inner
-def _after_digit(m: Memory, record: int, phase: int, point: int, digit: int) -> int:
-    r"""A digit of ``\u``."""
-    if digit < 0:
-        return NO_STATE
-    if phase <= UNIT + 4:
-        left = phase - UNIT - 1
-        point += digit << (4 * left)
-        if left:
-            return _partial(m, record, UNIT + left, point)
-        if 0xD800 <= point < 0xE000:
-            is_high = point < 0xDC00
-            return _partial(m, record, PAIR, 0x10000 + ((point - 0xD800) << 10)) if is_high else NO_STATE
-        return _character(m, record, point)
-    left = phase - LOW - 1
-    if left == 3:
-        return _partial(m, record, LOW + 3, point) if digit == 13 else NO_STATE
-    if left == 2:
-        digit -= 12
-        if digit < 0:
-            return NO_STATE
-    point += digit << (4 * left)
-    return _partial(m, record, LOW + left, point) if left else _character(m, record, point)
-
-
-@inner
-def _within(m: Memory, record: int, byte: int) -> int:
-    """A byte in a partial character."""
-    phase, point = cell(m, RECORDS, record, X_PHASE) & ~FULL, cell(m, RECORDS, record, X_POINT)
-    if phase < ESCAPE:
-        return _after_tail(m, record, phase, point, byte)
-    if phase == ESCAPE:
-        character = short_escape(byte)
-        if character >= 0:
-            return _character(m, record, character)
-        return _partial(m, record, UNIT + 4, 0) if byte == LETTER_U else NO_STATE
-    if phase == PAIR:
-        return _partial(m, record, PAIR_U, point) if byte == BACKSLASH else NO_STATE
-    if phase == PAIR_U:
-        return _partial(m, record, LOW + 4, point) if byte == LETTER_U else NO_STATE
-    return _after_digit(m, record, phase, point, hex_digit(byte))
-
-
-@inner
-def _between(m: Memory, record: int, byte: int) -> int:
-    """A byte between two characters."""
-    if byte == QUOTE:
-        return _close(m, record)
-    if byte == BACKSLASH:
-        return _partial(m, record, ESCAPE, 0)
-    if byte < 0x80:
-        return _character(m, record, byte) if byte >= 0x20 else NO_STATE
-    if byte < 0xC2 or byte > 0xF4:
-        return NO_STATE
-    tail = 1 + (byte >= 0xE0) + (byte >= 0xF0)
-    return _partial(m, record, UTF8 + tail, (byte & (0x3F >> tail)) << (6 * tail))
+    if phase == NONE:
+        depth, full, point = depth + 1, 0, 0
+        spent = min(FAR, spent + rank_cost(m, first, last)) if text < end else 0
+    elif full:
+        point = plain_point(phase, point)
+    return _inside(m, cell(m, RECORDS, record, X_MACHINE), text, end, depth, value, phase + full, point, spent)
 
 
 @inner
 def _close(m: Memory, record: int) -> int:
     """The state after the closing quote."""
     machine, value = cell(m, RECORDS, record, X_MACHINE), cell(m, RECORDS, record, X_VALUE)
-    text, depth = cell(m, RECORDS, record, X_TEXT), cell(m, RECORDS, record, X_DEPTH)
-    is_text = text < cell(m, RECORDS, record, X_TEXT_END) and cell(m, TEXTS, text, T_LENGTH) == depth
-    mask, mask_2 = 0, 0
-    if not is_text:
+    text, end, mask, mask_2 = cell(m, RECORDS, record, X_TEXT), 0, 0, 0
+    if text < cell(m, RECORDS, record, X_TEXT_END):
+        end = text + 1 if cell(m, TEXTS, text, T_LENGTH) == cell(m, RECORDS, record, X_DEPTH) else 0
+    if end == 0:
+        text = 0
         if value >= 0:
             mask, mask_2 = cell(m, VALUES, value, D_LABEL), cell(m, VALUES, value, D_LABEL_2)
         if mask | mask_2 == 0:
             return NO_STATE
-    if not cell(m, MACHINES, machine, G_IS_KEYS):
-        _write(m, machine, 0, 0, 0, -1, END, 0)
-        return _intern(m, F_FINAL)
-    if is_text:
-        _write(m, machine, text, text + 1, 0, -1, LABEL, 0)
-        return _intern(m, F_LABEL)
-    new = _write(m, machine, 0, 0, mask_2, -1, LABEL, mask)
+    is_keys = cell(m, MACHINES, machine, G_IS_KEYS)
+    if not is_keys:
+        text, end, mask, mask_2 = 0, 0, 0, 0
+    new = _write(m, machine, text, end, mask_2, -1, END, mask)
     put(m, RECORDS, new, X_MASK, mask)
     put(m, RECORDS, new, X_MASK_2, mask_2)
-    return _intern(m, F_LABEL)
-
-
-@inner
-def _open(m: Memory, record: int) -> int:
-    """The state after the opening quote."""
-    machine, value = cell(m, RECORDS, record, X_MACHINE), cell(m, RECORDS, record, X_VALUE)
-    return _inside(
-        m, machine, cell(m, RECORDS, record, X_TEXT), cell(m, RECORDS, record, X_TEXT_END), 0, value, NONE, 0, 0
-    )
+    return _intern(m, F_LABEL if is_keys else F_FINAL)
 
 
 @inner
@@ -432,11 +317,14 @@ def string_step(m: Memory, state: int, byte: int) -> int:
     """The state of the same machine after ``byte``, or `NO_STATE`, computed."""
     record = cell(m, STATES, state, S_NODES)
     phase = cell(m, RECORDS, record, X_PHASE)
-    if phase == NONE:
-        return _between(m, record, byte)
-    if phase == START:
-        return _open(m, record) if byte == QUOTE else NO_STATE
-    return NO_STATE if phase in (END, LABEL) else _within(m, record, byte)
+    if byte == QUOTE:
+        if phase == START:
+            return _opened(m, cell(m, RECORDS, record, X_MACHINE), NONE)
+        return _close(m, record) if phase == NONE else NO_STATE
+    if phase in (START, END):
+        return NO_STATE
+    phase, point = after_byte(phase & ~FULL, cell(m, RECORDS, record, X_POINT), byte)
+    return _after(m, record, phase, point) if phase != MISSPELT else NO_STATE
 
 
 @inner
@@ -535,8 +423,7 @@ def string_start(m: Memory, machine: int) -> int:
     """The state before the opening quote."""
     state = cell(m, MACHINES, machine, G_START)
     if state == HOLE:
-        text, end = cell(m, MACHINES, machine, G_TEXT), cell(m, MACHINES, machine, G_TEXT_END)
-        state = _inside(m, machine, text, end, 0, cell(m, MACHINES, machine, G_VALUE), START, 0, 0)
+        state = _opened(m, machine, START)
         put(m, MACHINES, machine, G_START, state)
     return state
 
