@@ -15,7 +15,7 @@ from structgen.grammars.json_schema.ways import ALL, ARRAYS, FALSE, NULL, NUMBER
 from structgen.grammars.language import Language
 from structgen.grammars.regex.ecma import ecma_language
 
-__all__ = ["Formats", "Values", "pattern_language", "read_numbers", "read_strings", "read_values"]
+__all__ = ["Formats", "Values", "of_values", "pattern_language", "read_numbers", "read_strings", "read_values"]
 
 _TYPES = {
     "null": NULL,
@@ -58,9 +58,9 @@ def read_values(location: Location) -> Values:
     if "type" in keywords:
         found = _of_type(keywords["type"], location.dialect.draft)
     if "enum" in keywords:
-        found = _both(found, _of_values(keywords["enum"]))
+        found = _both(found, of_values(keywords["enum"]))
     if "const" in keywords:
-        found = _both(found, _of_values([keywords["const"]]))
+        found = _both(found, of_values([keywords["const"]]))
     return found
 
 
@@ -84,7 +84,8 @@ _BY_TYPE = tuple(
 )
 
 
-def _of_values(values: list[Any]) -> Values:
+def of_values(values: list[Any]) -> Values:
+    """Exactly these values; what JSON cannot write is left out."""
     strings = [value for value in values if isinstance(value, str)]
     if len(strings) == len(values):
         return Values(STRINGS if values else 0, NumberSet.NOTHING, Language.finite(strings), ())

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -21,17 +19,34 @@ class Atom:
         Where it comes from, for people.
     ways : dict of int to Ways
         How it can be met, by what was asked for; kept by the algebra.
-    opened : int
-        Depth at which it is being computed, -1 else; kept by the algebra.
+    opened : list of int
+        Depths at which it is being computed, -1 where it is not: for scalars, and for all types; kept by the algebra.
+    kinds : int
+        The types that values can have at most, -1 where not yet known; kept by the algebra.
     """
 
-    __slots__ = ("_negation", "opened", "pointer", "ways")
+    __slots__ = ("_negation", "kinds", "opened", "pointer", "ways")
 
     def __init__(self, pointer: str) -> None:
         self.pointer = pointer
         self.ways: dict[int, Ways] = {}
-        self.opened = -1
+        self.opened = [-1, -1]
+        self.kinds = -1
         self._negation: Atom | None = None
+
+    @property
+    def is_negated(self) -> bool:
+        """Whether this is the negation of something that is none."""
+        return isinstance(self, Negation)
+
+    @property
+    def has_negation(self) -> bool:
+        """Whether its negation has been made."""
+        return self._negation is not None
+
+    def is_opposite_open(self, level: int) -> bool:
+        """Whether the negation is being computed at this place of `opened`."""
+        return self._negation is not None and self._negation.opened[level] >= 0
 
     @property
     def negation(self) -> Atom:

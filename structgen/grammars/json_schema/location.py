@@ -113,9 +113,11 @@ class Location(Atom):
         The keywords that count in it with their values; empty before `read`.
     about : int
         What they are about, bits of `dialects`; -1 before `read`.
+    facts : object
+        What the algebra has read in it; ``None`` before.
     """
 
-    __slots__ = ("_places", "about", "dialect", "keywords", "resource", "schema", "scope")
+    __slots__ = ("_places", "about", "dialect", "facts", "keywords", "resource", "schema", "scope")
 
     def __init__(self, places: Places, schema: dict[str, Any], pointer: str, resource: Resource, scope: Scope) -> None:
         super().__init__(pointer)
@@ -123,6 +125,7 @@ class Location(Atom):
         self.dialect: Dialect = resource.dialect
         self.keywords: dict[str, Any] = {}
         self.about = -1
+        self.facts: Any = None
 
     def read(self) -> int:
         """What the keywords are about, all of them checked.

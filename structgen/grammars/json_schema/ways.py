@@ -202,6 +202,17 @@ class Ways(NamedTuple):
     arrays: tuple[ArrayWay, ...] = ()
     objects: tuple[ObjectWay, ...] = ()
 
+    @property
+    def types(self) -> int:
+        """The types that have a way."""
+        return (
+            self.literals
+            | (NUMBERS if self.numbers else 0)
+            | (STRINGS if self.strings else 0)
+            | (ARRAYS if self.arrays else 0)
+            | (OBJECTS if self.objects else 0)
+        )
+
 
 FREE_ARRAY, FREE_OBJECT = ArrayWay(), ObjectWay()
 _ANY_NUMBER, _ANY_STRING = (NumberSet.ALL,), (language.ALL,)
