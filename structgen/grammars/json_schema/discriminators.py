@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from structgen.grammars.json_schema.ways import ObjectWay, Ways
+from structgen.grammars.json_schema.few_values import Scalar, few_scalars
+from structgen.grammars.json_schema.ways import ObjectWay
 
 if TYPE_CHECKING:
     from structgen.grammars.json_schema.algebra import Algebra
@@ -29,7 +30,7 @@ class Discriminator:
 
     def __init__(self, algebra: Algebra, ways: Sequence[ObjectWay]) -> None:
         self._algebra = algebra
-        self._values: dict[ObjectWay, frozenset[object]] = {}
+        self._values: dict[ObjectWay, frozenset[Scalar]] = {}
         if len(ways) > 2:
             common = [name for name in ways[0].required if all(name in way.required for way in ways)]
             for name in common[:_MAX_KEYS]:
@@ -42,29 +43,12 @@ class Discriminator:
 
     def _tell_apart(self, name: str, ways: Sequence[ObjectWay]) -> bool:
         """Whether each way leaves the key only few values; they are then kept."""
-        found: dict[ObjectWay, frozenset[object]] = {}
+        found: dict[ObjectWay, frozenset[Scalar]] = {}
         for way in ways:
-            values = few_values(self._algebra.member_scalars(way.parts, name))
+            scalars = self._algebra.member_scalars(way.parts, name)
+            values = None if scalars is None else few_scalars(scalars, _MAX_VALUES)
             if values is None:
                 return False
             found[way] = values
         self._values = found
         return True
-
-
-def few_values(ways: Ways | None) -> frozenset[object] | None:
-    """The values, if they are few and all scalars; strings as themselves, others each in a form of its own."""
-    if ways is None or ways.arrays or ways.objects:
-        return None
-    values: list[object] = [("literal", bit) for bit in (1, 2, 4) if ways.literals & bit]
-    for numbers in ways.numbers:
-        members = numbers.members(_MAX_VALUES)
-        if members is None:
-            return None
-        values += [("number", member) for member in members]
-    for strings in ways.strings:
-        texts = strings.members(_MAX_VALUES)
-        if texts is None:
-            return None
-        values += texts
-    return frozenset(values)
