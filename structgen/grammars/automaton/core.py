@@ -12,12 +12,17 @@ import numpy as np
 from structgen.errors import EmptyLanguage, GrammarLimitExceeded
 from structgen.grammars.automaton import walk
 from structgen.grammars.automaton._jit import Int32Array
-from structgen.grammars.automaton.analysis import Lengths, analyse
+from structgen.grammars.automaton.analysis import analyse
 from structgen.grammars.automaton.determinize import rehash_states
+from structgen.grammars.automaton.facts import Called, Lengths
+from structgen.grammars.automaton.frame_tables import write_array, write_object
+from structgen.grammars.automaton.frames import rehash_frames
 from structgen.grammars.automaton.lowering import Lowering
+from structgen.grammars.automaton.registers import rehash_registers
 from structgen.grammars.automaton.stacks import after_token, rehash_sets, start_set
 from structgen.grammars.automaton.tables import (
     ACCEPT,
+    ARRAY_RULE,
     BYTESETS,
     C_WANTED_RULE,
     C_WANTED_TABLE,
@@ -32,18 +37,23 @@ from structgen.grammars.automaton.tables import (
     N_SETS,
     NODES,
     NOTHING,
+    OBJECT_RULE,
     Q_DISTANCE,
+    REGISTERS,
     RULES,
     S_RULE,
     SETS,
     STATES,
+    U_KIND,
     U_NODE,
     OutOfRoom,
     RuleWanted,
     Tables,
 )
+from structgen.grammars.automaton.value_facts import is_spellable
 from structgen.grammars.automaton.walk import Trie
 from structgen.grammars.expr import Rule
+from structgen.grammars.values import ArrayValue, ObjectSpec, ObjectValue
 
 __all__ = ["StackAutomaton"]
 
@@ -81,8 +91,8 @@ class StackAutomaton:
         self._lengths, self._trie, self._max_bytes = lengths, trie, max_bytes
         self._tables = Tables()
         self._lock = threading.RLock()
-        self._rule_numbers: dict[Rule, int] = {start: 0}
-        self._rules: list[Rule] = []  # by number
+        self._rule_numbers: dict[Called, int] = {start: 0}
+        self._rules: list[Called] = []  # by number
         self._byteset_numbers: dict[int, int] = {}
         self._publish_rules()
         self.start = self._run(lambda memory: start_set(memory, 0))
@@ -140,8 +150,8 @@ class StackAutomaton:
         """So many tokens suffice to an end; `FAR` or more where no bound is known."""
         return int(self._tables[SETS][state, Q_DISTANCE])
 
-    def rules(self, state: int) -> list[Rule]:
-        """The rules that a text in ``state`` may be in."""
+    def rules(self, state: int) -> list[Called]:
+        """The rules and values that a text in ``state`` may be in."""
         first, count = self._items_of(state)
         states, items = self._tables[STATES], self._tables[ITEMS]
         found = {int(states[items[place, 0], S_RULE]) for place in range(first, first + count) if items[place, 0]}
@@ -153,12 +163,12 @@ class StackAutomaton:
         first, count, _ = self._tables[SETS][state]
         return int(first), int(count)
 
-    def _run(self, work: Callable[[Int32Array], _Result]) -> _Result:
+    def _run(self, work: Callable[[int], _Result]) -> _Result:
         """Call compiled code until it has had all the room and rules that it asked for."""
         with self._lock:
             while True:
                 try:
-                    return work(self._tables.memory)
+                    return work(self._tables.address)
                 except OutOfRoom:
                     self._grow(self._tables.count(C_WANTED_TABLE))
                 except RuleWanted:
@@ -171,14 +181,40 @@ class StackAutomaton:
             )
         self._tables.grow(table)
         if table == STATES:
-            rehash_states(self._tables.memory)
+            rehash_states(self._tables.address)
+            rehash_frames(self._tables.address)
+        elif table == REGISTERS:
+            rehash_registers(self._tables.address)
         elif table == SETS:
-            rehash_sets(self._tables.memory)
+            rehash_sets(self._tables.address)
         elif table == MEMO:  # only a cache: it fills again
             self._tables.set_count(N_MEMO, 0)
 
     def _lower(self, number: int) -> None:
-        rule, first = self._rules[number], self._tables.count(N_NODES)
+        one = self._rules[number]
+        if isinstance(one, Rule):
+            self._lower_rule(number, one)
+        elif isinstance(one, ObjectValue):
+            self._write(number, OBJECT_RULE, self._write_object(number, one.spec))
+        elif isinstance(one, ArrayValue):
+            written = write_array(self._tables, one.spec, number, self._number_of, self._facts)
+            self._write(number, ARRAY_RULE, written)
+        else:
+            raise TypeError(f"no such value: {one!r}")
+
+    def _write(self, number: int, kind: int, written: int) -> None:
+        self._publish_rules()
+        self._tables[RULES][number, [U_KIND, U_NODE]] = kind, written
+
+    def _number_of(self, one: Called) -> int:
+        return self._rule_numbers.setdefault(one, len(self._rule_numbers))
+
+    def _write_object(self, number: int, spec: ObjectSpec) -> int:
+        spellable = is_spellable(self._lengths)
+        return write_object(self._tables, spec, number, 0, self._number_of, self._facts, spellable=spellable)
+
+    def _lower_rule(self, number: int, rule: Rule) -> None:
+        first = self._tables.count(N_NODES)
         lowering = Lowering(first, number, self._rule_numbers, self._byteset_numbers, self._facts, self._lengths)
         entry = lowering.lower_rule(rule.body)
         end = first + len(lowering.nodes)

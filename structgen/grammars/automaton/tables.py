@@ -11,11 +11,12 @@ lays the tables out anew, larger, and calls again; what had been built is still 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-from structgen.grammars.automaton._jit import Int32Array, inner, int64
+from structgen.grammars.automaton._jit import Int32Array, Memory, inner, load, store
 
 __all__ = ["OutOfRoom", "RuleWanted", "Tables", "cell", "get_count", "put", "rows_of", "set_count"]
 
@@ -37,13 +38,14 @@ class _Table(NamedTuple):
 
 COUNTS, NODES, BYTESETS, RULES, STATES, TRANSITIONS, STATE_NODES, CALLS, STATE_HASH = range(9)
 SETS, ITEMS, SET_HASH, MEMO, NODE_WORK, STATE_WORK = range(9, 15)
+OBJECTS, NAMES, OTHERS, ARRAYS, PLACES, WAYS, WORDS, REGISTERS, REGISTER_HASH, FRAME_HASH = range(15, 25)
 
 _TABLES = {
-    COUNTS: _Table(1, 16),
+    COUNTS: _Table(1, 40),
     NODES: _Table(6, 256),
     BYTESETS: _Table(8, 32),
-    RULES: _Table(2, 32),
-    STATES: _Table(7, 64),
+    RULES: _Table(3, 32),
+    STATES: _Table(12, 64),
     TRANSITIONS: _Table(256, 64),
     STATE_NODES: _Table(1, 512),
     CALLS: _Table(2, 64),
@@ -54,26 +56,52 @@ _TABLES = {
     MEMO: _Table(3, 512, kept=False),
     NODE_WORK: _Table(2, 256),
     STATE_WORK: _Table(5, 64),
+    OBJECTS: _Table(13, 16),
+    NAMES: _Table(5, 64),
+    OTHERS: _Table(3, 16),
+    ARRAYS: _Table(7, 16),
+    PLACES: _Table(3, 32),
+    WAYS: _Table(3, 32),
+    WORDS: _Table(1, 256),
+    REGISTERS: _Table(10, 64),
+    REGISTER_HASH: _Table(1, 128, kept=False),
+    FRAME_HASH: _Table(1, 256, kept=False),
 }
 _GROW_TOGETHER = (
     {NODES, NODE_WORK},
-    {STATES, TRANSITIONS, STATE_HASH, STATE_WORK},
+    {STATES, STATE_HASH, STATE_WORK, FRAME_HASH},
     {SETS, SET_HASH},
+    {REGISTERS, REGISTER_HASH},
 )
 
 # NODES: nodes of the NFAs. BYTES and TOKEN read a symbol, CALL a rule; SPLIT goes both ways; FINAL ends the rule.
 BYTES, TOKEN, CALL, SPLIT, FINAL = range(5)
 K_KIND, K_ARGUMENT, K_NEXT, K_OTHER, K_RULE, K_DISTANCE = range(6)
 
-# RULES: the first node, -1 until the rule is lowered; the start state, HOLE until it is built.
-U_NODE, U_STATE = range(2)
+# RULES: the first node, or the number of what it is, -1 until the rule is lowered; the start state, HOLE until it is
+# built; what it is.
+U_NODE, U_STATE, U_KIND = range(3)
+NODE_RULE, OBJECT_RULE, ARRAY_RULE = range(3)
 
 # TRANSITIONS: the next state, or
 HOLE, NO_STATE = 0, -1
 
-# STATES: sets of nodes of one rule.
-S_NODES, S_COUNT, S_FLAGS, S_DISTANCE, S_RULE, S_CALLS, S_CALL_COUNT = range(7)
-F_FINAL, F_BYTES, F_TOKENS, F_CALLS = 1, 2, 4, 8
+# STATES: sets of nodes of one rule, with a row of TRANSITIONS; or places in a frame (see `frames`), without.
+S_NODES, S_COUNT, S_FLAGS, S_DISTANCE, S_RULE, S_CALLS, S_CALL_COUNT, S_ROW = range(8)
+S_PLACE, S_REGISTER, S_LABEL, S_TEXT = range(8, 12)
+F_FINAL, F_BYTES, F_TOKENS, F_CALLS, F_FRAME = 1, 2, 4, 8, 16
+
+# OBJECTS, NAMES, OTHERS, ARRAYS, PLACES, WAYS: what may stand in an object or array (see `frame_tables`).
+O_RULE, O_KEYS, O_NAMES, O_FIRST_NAME, O_OTHERS, O_FIRST_OTHER, O_LOW, O_HIGH, O_ORDERED = range(9)
+O_IMPLICATIONS, O_FIRST_IMPLICATION, O_OBLIGATIONS, O_WORDS = range(9, 13)
+N_RULE, N_PLACE, N_REQUIRED, N_COST, N_AT = range(5)
+T_RULE, T_MEETS, T_COST = range(3)
+A_RULE, A_PREFIX, A_FIRST_PLACE, A_LOW, A_HIGH, A_COUNTERS, A_FIRST_COUNTER = range(7)
+P_FIRST_WAY, P_WAYS, P_COUNTS = range(3)
+Y_RULE, Y_COUNTS, Y_COST = range(3)
+
+# REGISTERS: what an object or array has had so far, and what follows from it (see `registers`).
+R_SPEC, R_KEYS, R_COUNT, R_LAST, R_MET, R_BITS, R_MAY_END, R_WAYS, R_MORE, R_DISTANCE = range(10)
 
 # CALLS: what a state calls, and the state after it, HOLE until it is built.
 L_RULE, L_BACK = range(2)
@@ -93,11 +121,14 @@ M_ONE, M_OTHER, M_SET = range(3)
 
 # COUNTS: rows in use, and the few scalars.
 N_NODES, N_BYTESETS, N_RULES, N_STATES, N_STATE_NODES, N_CALLS, N_SETS, N_ITEMS, N_MEMO = range(9)
-C_NODE_EPOCH, C_STATE_EPOCH, C_BACK, C_WANTED_TABLE, C_WANTED_RULE = range(9, 14)
+C_NODE_EPOCH, C_STATE_EPOCH, C_BACK, C_WANTED_TABLE, C_WANTED_RULE, C_LAYOUT = range(9, 15)
+N_ROWS, N_OBJECTS, N_NAMES, N_OTHERS, N_ARRAYS, N_PLACES, N_WAYS, N_WORDS, N_REGISTERS = range(15, 24)
 
 # The state and the sets that always exist.
 ACCEPT = 0
 """The pseudo-state that a text reaches which may end."""
+CLOSED = 1
+"""The state of a frame after its closing bracket."""
 NOTHING, BOTTOM = 0, 1
 """The empty set, and the bottom of every stack: the one item (`ACCEPT`, `NOTHING`)."""
 
@@ -111,14 +142,17 @@ class Tables:
     Attributes
     ----------
     memory : int32 array
-        What compiled functions take. Growing replaces it by one that holds all that the old one held, so rows that a
+        All of them. Growing replaces it by one that holds all that the old one held, so rows that a
         thread knows of may be read at any time.
     """
 
     def __init__(self) -> None:
         self._rows = {table: its.rows for table, its in _TABLES.items()}
         self.memory: Int32Array = self._lay_out()
-        self.set_count(N_STATES, ACCEPT + 1)
+        self.set_count(N_STATES, CLOSED + 1)
+        self.set_count(N_REGISTERS, 1)
+        self.set_count(N_WORDS, 1)
+        self[STATES][CLOSED, S_FLAGS] = F_FINAL
         self.set_count(N_SETS, BOTTOM + 1)
         self.set_count(N_ITEMS, 1)
         self[SETS][NOTHING] = (0, 0, FAR)
@@ -128,6 +162,11 @@ class Tables:
         """The rows of ``table``, int32[rows, columns], a view."""
         return _rows(self.memory, table)
 
+    @property
+    def address(self) -> Memory:
+        """What compiled functions take; good until the tables grow."""
+        return int(self.memory.ctypes.data)
+
     def count(self, place: int) -> int:
         """One of the counts."""
         return int(self[COUNTS][place, 0])
@@ -135,6 +174,20 @@ class Tables:
     def set_count(self, place: int, value: int) -> None:
         """Set one of the counts."""
         self[COUNTS][place, 0] = value
+
+    def append(self, table: int, count: int, rows: Sequence[Sequence[int]]) -> int:
+        """Write ``rows`` behind those of ``table`` that ``count`` counts; returns the number of the first."""
+        first = self.count(count)
+        self.make_room(table, first + len(rows))
+        if rows:
+            self[table][first : first + len(rows)] = rows
+        self.set_count(count, first + len(rows))
+        return first
+
+    def make_room(self, table: int, rows: int) -> None:
+        """Grow ``table`` until it has room for ``rows`` rows; for tables without a hash."""
+        while rows > len(self[table]):
+            self.grow(table)
 
     def grow(self, table: int) -> None:
         """Double ``table`` and what grows with it; the hash tables among them are empty then."""
@@ -164,37 +217,37 @@ def _rows(memory: Int32Array, table: int) -> Int32Array:
 
 
 @inner
-def cell(m: Int32Array, table: int, row: int, column: int) -> int:
+def cell(m: Memory, table: int, row: int, column: int) -> int:
     """The value at ``row``, ``column`` of ``table``."""
-    return int64(m[m[3 * table] + row * m[3 * table + 1] + column])
+    return load(m, load(m, 3 * table) + row * load(m, 3 * table + 1) + column)
 
 
 @inner
-def put(m: Int32Array, table: int, row: int, column: int, value: int) -> None:
+def put(m: Memory, table: int, row: int, column: int, value: int) -> None:
     """Set the value at ``row``, ``column`` of ``table``."""
-    m[m[3 * table] + row * m[3 * table + 1] + column] = value
+    store(m, load(m, 3 * table) + row * load(m, 3 * table + 1) + column, value)
 
 
 @inner
-def rows_of(m: Int32Array, table: int) -> int:
+def rows_of(m: Memory, table: int) -> int:
     """Rows that ``table`` has room for."""
-    return int64(m[3 * table + 2])
+    return load(m, 3 * table + 2)
 
 
 @inner
-def get_count(m: Int32Array, place: int) -> int:
+def get_count(m: Memory, place: int) -> int:
     """One of the counts."""
     return cell(m, COUNTS, place, 0)
 
 
 @inner
-def set_count(m: Int32Array, place: int, value: int) -> None:
+def set_count(m: Memory, place: int, value: int) -> None:
     """Set one of the counts."""
     put(m, COUNTS, place, 0, value)
 
 
 @inner
-def need(m: Int32Array, table: int, rows: int) -> None:
+def need(m: Memory, table: int, rows: int) -> None:
     """Raise `OutOfRoom` unless ``table`` has room for ``rows`` rows."""
     if rows > rows_of(m, table):
         set_count(m, C_WANTED_TABLE, table)

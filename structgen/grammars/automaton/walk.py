@@ -9,8 +9,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from structgen.grammars.automaton._jit import Int32Array, Int32Table, Int64Array, UInt8Array, compiled, inner, int64
-from structgen.grammars.automaton.determinize import next_state
+from structgen.grammars.automaton._jit import (
+    Int32Array,
+    Int32Table,
+    Int64Array,
+    Memory,
+    UInt8Array,
+    compiled,
+    inner,
+    int64,
+)
+from structgen.grammars.automaton.frames import next_of
 from structgen.grammars.automaton.stacks import after_token, pack, step, unpack
 from structgen.grammars.automaton.tables import (
     ACCEPT,
@@ -57,7 +66,7 @@ T_BYTE, T_DEPTH, T_END, T_TOKENS = range(4)
 
 
 @inner
-def _open_path(m: Int32Array, closed: int) -> tuple[Int64Array, Int64Array]:
+def _open_path(m: Memory, closed: int) -> tuple[Int64Array, Int64Array]:
     """The travelling forms along a branch of the trie, by depth; the first is that of ``closed``."""
     states, belows = np.empty(64, np.int64), np.empty(64, np.int64)
     states[0], belows[0] = unpack(m, closed)
@@ -73,7 +82,7 @@ def _lengthened(values: Int64Array) -> Int64Array:
 
 
 @inner
-def _distance(m: Int32Array, state: int, below: int) -> int:
+def _distance(m: Memory, state: int, below: int) -> int:
     if state > 0:
         return min(FAR, cell(m, STATES, state, S_DISTANCE) + cell(m, SETS, below, Q_DISTANCE))
     return cell(m, SETS, below, Q_DISTANCE)
@@ -85,7 +94,7 @@ def _set_bit(row: Int32Array, token: int) -> None:
 
 
 @inner
-def _special_at(m: Int32Array, closed: int, number: int) -> int:
+def _special_at(m: Memory, closed: int, number: int) -> int:
     """The special token that is number ``number`` among those that may come next (some twice), or -1."""
     first = cell(m, SETS, closed, Q_FIRST)
     for item in range(first, first + cell(m, SETS, closed, Q_COUNT)):
@@ -103,7 +112,7 @@ def _special_at(m: Int32Array, closed: int, number: int) -> int:
 
 
 @inner
-def _special_tokens(m: Int32Array, closed: int, budget: int, row: Int32Array) -> int:
+def _special_tokens(m: Memory, closed: int, budget: int, row: Int32Array) -> int:
     count, number = 0, 0
     token = _special_at(m, closed, number)
     while token >= 0:
@@ -129,7 +138,7 @@ def _note(found: Int32Array, count: int, target: int) -> int:
 
 
 @inner
-def _special_successors(m: Int32Array, closed: int, found: Int32Array) -> int:
+def _special_successors(m: Memory, closed: int, found: Int32Array) -> int:
     count, number = 0, 0
     token = _special_at(m, closed, number)
     while token >= 0 and count >= 0:
@@ -140,7 +149,7 @@ def _special_successors(m: Int32Array, closed: int, found: Int32Array) -> int:
 
 
 @compiled
-def fill_row(m: Int32Array, nodes: Int32Table, tokens: Int32Array, closed: int, budget: int, row: Int32Array) -> int:
+def fill_row(m: Memory, nodes: Int32Table, tokens: Int32Array, closed: int, budget: int, row: Int32Array) -> int:
     """Set in ``row`` the bits of the tokens after which an end is at most ``budget`` tokens away.
 
     End tokens are the caller's. Returns the number of tokens set.
@@ -169,7 +178,7 @@ def fill_row(m: Int32Array, nodes: Int32Table, tokens: Int32Array, closed: int, 
 
 
 @compiled
-def advance(m: Int32Array, text: UInt8Array, first: int, end: int, closed: int) -> int:
+def advance(m: Memory, text: UInt8Array, first: int, end: int, closed: int) -> int:
     """The closed set after the bytes ``text[first:end]``, or `NOTHING`."""
     state, below = unpack(m, closed)
     for place in range(first, end):
@@ -180,7 +189,7 @@ def advance(m: Int32Array, text: UInt8Array, first: int, end: int, closed: int) 
 
 
 @compiled
-def next_bytes(m: Int32Array, closed: int, allowed: UInt8Array) -> int:
+def next_bytes(m: Memory, closed: int, allowed: UInt8Array) -> int:
     """Mark in ``allowed[256]`` the bytes that may come next; returns their number."""
     count = 0
     for byte in range(256):
@@ -189,20 +198,20 @@ def next_bytes(m: Int32Array, closed: int, allowed: UInt8Array) -> int:
     for item in range(first, first + cell(m, SETS, closed, Q_COUNT)):
         state = cell(m, ITEMS, item, I_STATE)
         for byte in range(256):
-            if state != ACCEPT and not allowed[byte] and next_state(m, state, byte) != NO_STATE:
+            if state != ACCEPT and not allowed[byte] and next_of(m, state, byte) != NO_STATE:
                 allowed[byte] = 1
                 count += 1
     return count
 
 
 @compiled
-def has_tokens(m: Int32Array, closed: int) -> bool:
+def has_tokens(m: Memory, closed: int) -> bool:
     """Whether a special token may come next."""
     return _special_at(m, closed, 0) >= 0
 
 
 @compiled
-def successors(m: Int32Array, nodes: Int32Table, closed: int, found: Int32Array) -> int:
+def successors(m: Memory, nodes: Int32Table, closed: int, found: Int32Array) -> int:
     """Write to ``found`` the distinct closed sets one token on; returns their number, -1 if they do not fit."""
     states, belows = _open_path(m, closed)
     count = _special_successors(m, closed, found)
