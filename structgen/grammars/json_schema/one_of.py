@@ -10,9 +10,11 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import combinations
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from structgen.grammars.json_schema.array_ways import meet_arrays
 from structgen.grammars.json_schema.atoms import Atom
 from structgen.grammars.json_schema.discriminators import Discriminator
 from structgen.grammars.json_schema.numbers import NumberSet
+from structgen.grammars.json_schema.object_ways import meet_objects
 from structgen.grammars.json_schema.ways import ARRAYS, OBJECTS, ArrayWay, ObjectWay, Ways, union
 from structgen.grammars.language import Language
 
@@ -65,7 +67,7 @@ def _without(one: Set, others: Iterable[Set]) -> list[Set]:
 
 def _arrays_alone(algebra: Algebra, atoms: tuple[Atom, ...], branches: list[tuple[ArrayWay, ...]]) -> list[Ways]:
     def overlap(one: ArrayWay, other: ArrayWay) -> bool:
-        return algebra.meet_arrays(one, other) is not None
+        return meet_arrays(algebra, one, other) is not None
 
     return [
         algebra.product(Ways(arrays=(way,)), failing)
@@ -77,7 +79,7 @@ def _objects_alone(algebra: Algebra, atoms: tuple[Atom, ...], branches: list[tup
     discriminator = Discriminator(algebra, [way for branch in branches for way in branch])
 
     def overlap(one: ObjectWay, other: ObjectWay) -> bool:
-        return discriminator.may_overlap(one, other) and algebra.meet_objects(one, other) is not None
+        return discriminator.may_overlap(one, other) and meet_objects(algebra, one, other) is not None
 
     return [
         algebra.product(Ways(objects=(way,)), failing)

@@ -6,7 +6,7 @@ The ways of one type are alternatives; nothing about values inside an array or a
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from structgen.grammars import language
 from structgen.grammars.json_schema.atoms import ANYTHING, NOTHING, Atom
@@ -214,6 +214,8 @@ class Ways(NamedTuple):
         )
 
 
+Way = TypeVar("Way", ArrayWay, ObjectWay)
+
 FREE_ARRAY, FREE_OBJECT = ArrayWay(), ObjectWay()
 _ANY_NUMBER, _ANY_STRING = (NumberSet.ALL,), (language.ALL,)
 _ANY_ARRAY, _ANY_OBJECT = (FREE_ARRAY,), (FREE_OBJECT,)
@@ -265,5 +267,8 @@ def _strings(languages: list[Language]) -> tuple[Language, ...]:
     return united, *dict.fromkeys(one for one in languages if one.texts is None)
 
 
-def _distinct(ways: list, everything):
-    return (everything,) if everything in ways else tuple(dict.fromkeys(ways))
+def _distinct(ways: list[Way], everything: Way) -> tuple[Way, ...]:
+    # Where what has been seen counts, a way that says more of it is not the same as any value.
+    if everything in ways and all(way.seen is None for way in ways):
+        return (everything,)
+    return tuple(dict.fromkeys(ways))
