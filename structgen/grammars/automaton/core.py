@@ -33,6 +33,8 @@ from structgen.grammars.automaton.tables import (
     C_WANTED_SPELLING,
     C_WANTED_TABLE,
     EXTENSIONS,
+    F_BYTES,
+    F_FINAL,
     FAR,
     I_STATE,
     ITEMS,
@@ -40,9 +42,12 @@ from structgen.grammars.automaton.tables import (
     N_BYTESETS,
     N_MEMO,
     N_NODES,
+    N_ROWS,
     N_RULES,
     N_SETS,
+    N_STATES,
     NO_SPELLING,
+    NO_STATE,
     NODES,
     NOTHING,
     OBJECT_RULE,
@@ -50,13 +55,18 @@ from structgen.grammars.automaton.tables import (
     RECORDS,
     REGISTERS,
     RULES,
+    S_DISTANCE,
+    S_FLAGS,
+    S_ROW,
     S_RULE,
     SETS,
     SPELLINGS,
     STATES,
     STRING_RULE,
+    TRANSITIONS,
     U_KIND,
     U_NODE,
+    U_STATE,
     KeysWanted,
     OutOfRoom,
     RuleWanted,
@@ -64,8 +74,9 @@ from structgen.grammars.automaton.tables import (
 )
 from structgen.grammars.automaton.value_facts import is_spellable
 from structgen.grammars.automaton.walk import Trie
+from structgen.grammars.byte_dfa import ByteDfa
 from structgen.grammars.expr import Rule
-from structgen.grammars.values import ArrayValue, ObjectSpec, ObjectValue, StringValue
+from structgen.grammars.values import ArrayValue, ObjectSpec, ObjectValue, Regular, StringValue
 
 __all__ = ["StackAutomaton"]
 
@@ -224,12 +235,32 @@ class StackAutomaton:
             self._write(number, ARRAY_RULE, written)
         elif isinstance(one, StringValue):
             self._write(number, STRING_RULE, self._strings.string(one.language, number))
+        elif isinstance(one, Regular):
+            self._write_regular(number, one.dfa)
         else:
             raise TypeError(f"no such value: {one!r}")
 
     def _write(self, number: int, kind: int, written: int) -> None:
         self._publish_rules()
         self._tables[RULES][number, [U_KIND, U_NODE]] = kind, written
+
+    def _write_regular(self, number: int, dfa: ByteDfa) -> None:
+        """Write the states of ``dfa``, whose transitions are all known."""
+        size, state, row = len(dfa.accepting), self._tables.count(N_STATES), self._tables.count(N_ROWS)
+        self._make_room(STATES, state + size)
+        self._make_room(TRANSITIONS, row + size)
+        targets = self._tables[TRANSITIONS][row : row + size]
+        targets[:] = np.where(dfa.transitions >= 0, dfa.transitions + state, NO_STATE)
+        states = self._tables[STATES][state : state + size]
+        states[:] = 0
+        states[:, S_FLAGS] = F_BYTES * (dfa.transitions >= 0).any(axis=1) + F_FINAL * dfa.accepting
+        spellable = dfa.alphabet & ~self._lengths.single == 0
+        states[:, S_DISTANCE] = dfa.distances if spellable else FAR
+        states[:, S_RULE] = number
+        states[:, S_ROW] = range(row, row + size)
+        self._tables.set_count(N_STATES, state + size)
+        self._tables.set_count(N_ROWS, row + size)
+        self._tables[RULES][number, [U_NODE, U_STATE]] = 0, state
 
     def _number_of(self, one: Called) -> int:
         return self._rule_numbers.setdefault(one, len(self._rule_numbers))

@@ -158,7 +158,7 @@ def _describe(m: Memory, state: int, place: int, register: int, label: int) -> N
     kind, calls = place // SPACES, 0
     if kind == BEFORE_VALUE:
         calls = 1 if label >= 0 else _bits(-1 - label)
-    elif kind == OPEN_ARRAY or kind == BEFORE_ITEM:
+    elif kind in (OPEN_ARRAY, BEFORE_ITEM):
         calls = _bits(cell(m, REGISTERS, register, R_WAYS))
     put(m, STATES, state, S_RULE, rule)
     put(m, STATES, state, S_CALL_COUNT, calls)
@@ -193,9 +193,9 @@ def _distance(m: Memory, place: int, register: int, label: int) -> int:
     if place < 0:
         return _key_distance(m, -place, register)
     kind = place // SPACES
-    if kind == START_OBJECT or kind == START_ARRAY:
+    if kind in (START_OBJECT, START_ARRAY):
         return rest + 1
-    if kind == AFTER_KEY or kind == BEFORE_VALUE:
+    if kind in (AFTER_KEY, BEFORE_VALUE):
         return _value_distance(m, register, label) + (1 if kind == AFTER_KEY else 0)
     if kind == BEFORE_KEY:  # the comma is there
         return _member_distance(m, register) - 1
@@ -292,10 +292,10 @@ def _punctuation(m: Memory, kind: int, register: int, byte: int) -> int:
             if kind == AFTER_ITEM:
                 return _frame(m, BEFORE_ITEM * SPACES, register, 0, 0)
         return NO_STATE
-    if kind == AFTER_MEMBER or kind == OPEN_OBJECT:
+    if kind in (AFTER_MEMBER, OPEN_OBJECT):
         closes = byte == _opening(m, register) + 2  # as ASCII has it
     else:
-        closes = byte == ord("]") and (kind == AFTER_ITEM or kind == OPEN_ARRAY)
+        closes = byte == ord("]") and (kind in (AFTER_ITEM, OPEN_ARRAY))
     return CLOSED if closes and cell(m, REGISTERS, register, R_MAY_END) else NO_STATE
 
 
