@@ -127,7 +127,7 @@ class Nfa:
                 inner = self.build(part, then)
                 chain |= 1 << inner
                 then = self.add(SPLIT, inner, rest)
-            if optional > 1 and isinstance(part, Characters):
+            if optional > 8 and isinstance(part, Characters):
                 self._chains.append(chain)
         for _ in range(low):
             then = self.build(part, then)
