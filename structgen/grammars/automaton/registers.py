@@ -127,7 +127,10 @@ def _same_register(m: Memory, one: int, other: int, words: int) -> bool:
         if cell(m, REGISTERS, one, column) != cell(m, REGISTERS, other, column):
             return False
     first, second = cell(m, REGISTERS, one, R_BITS), cell(m, REGISTERS, other, R_BITS)
-    return all(cell(m, WORDS, first + place, 0) == cell(m, WORDS, second + place, 0) for place in range(words))
+    same = True
+    for place in range(words):
+        same &= cell(m, WORDS, first + place, 0) == cell(m, WORDS, second + place, 0)
+    return same
 
 
 @inner
