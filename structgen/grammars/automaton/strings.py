@@ -317,10 +317,10 @@ def string_step(m: Memory, state: int, byte: int) -> int:
     """The state of the same machine after ``byte``, or `NO_STATE`, computed."""
     record = cell(m, STATES, state, S_NODES)
     phase = cell(m, RECORDS, record, X_PHASE)
-    if byte == QUOTE:
-        if phase == START:
-            return _opened(m, cell(m, RECORDS, record, X_MACHINE), NONE)
-        return _close(m, record) if phase == NONE else NO_STATE
+    if byte == QUOTE and phase == START:
+        return _opened(m, cell(m, RECORDS, record, X_MACHINE), NONE)
+    if byte == QUOTE and phase == NONE:
+        return _close(m, record)
     if phase in (START, END):
         return NO_STATE
     phase, point = after_byte(phase & ~FULL, cell(m, RECORDS, record, X_POINT), byte)
