@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import threading
 from collections.abc import Callable
 from typing import TypeVar
@@ -21,16 +22,25 @@ from structgen.grammars.automaton.frames import rehash_frames
 from structgen.grammars.automaton.interior_store import InteriorStore
 from structgen.grammars.automaton.lowering import Lowering
 from structgen.grammars.automaton.registers import rehash_registers
+from structgen.grammars.automaton.spellings import enter_extension, rehash_extensions, rehash_spellings
 from structgen.grammars.automaton.stacks import after_token, rehash_sets, start_set
+from structgen.grammars.automaton.string_tables import StringTables
+from structgen.grammars.automaton.strings import rehash_strings
 from structgen.grammars.automaton.tables import (
     ACCEPT,
     ARRAY_RULE,
     BYTESETS,
     C_DONE,
+    C_WANTED_KEYS,
+    C_WANTED_LEAF,
     C_WANTED_RULE,
+    C_WANTED_SPELLING,
     C_WANTED_TABLE,
-    C_WANTED_TRIE,
     CALL,
+    EXTENSIONS,
+    F_BYTES,
+    F_FINAL,
+    FAR,
     I_STATE,
     ITEMS,
     LINKS,
@@ -39,32 +49,45 @@ from structgen.grammars.automaton.tables import (
     N_LINKS,
     N_MEMO,
     N_NODES,
+    N_ROWS,
     N_RULES,
     N_SETS,
+    N_STATES,
+    NO_SPELLING,
+    NO_STATE,
     NODES,
     NOTHING,
     OBJECT_RULE,
     Q_DISTANCE,
+    RECORDS,
     REGISTERS,
     RULES,
-    S_COUNT,
+    S_DISTANCE,
+    S_FLAGS,
+    S_ROW,
     S_RULE,
     SETS,
+    SPELLINGS,
     STATES,
     TOKEN,
     U_FIRST,
+    STRING_RULE,
+    TRANSITIONS,
     U_KIND,
     U_LEAF,
     U_NODE,
     InteriorWanted,
+    U_STATE,
+    KeysWanted,
     OutOfRoom,
     RuleWanted,
     Tables,
 )
 from structgen.grammars.automaton.value_facts import is_spellable
 from structgen.grammars.automaton.walk import NO_BUDGET
+from structgen.grammars.byte_dfa import ByteDfa
 from structgen.grammars.expr import Rule
-from structgen.grammars.values import ArrayValue, ObjectSpec, ObjectValue
+from structgen.grammars.values import ArrayValue, ObjectSpec, ObjectValue, Regular, StringValue
 
 __all__ = ["StackAutomaton"]
 
@@ -107,6 +130,9 @@ class StackAutomaton:
         self._rule_numbers: dict[Called, int] = {start: 0}
         self._rules: list[Called] = []  # by number
         self._byteset_numbers: dict[int, int] = {}
+        self._keys: dict[tuple[ObjectSpec, frozenset[str]], int] = {}
+        self._key_sets: dict[int, tuple[ObjectSpec, frozenset[str]]] = {}
+        self._strings = StringTables(self._tables, self._make_room, lengths.single)
         self._publish_rules()
         self.start = self._run(lambda memory: start_set(memory, 0))
 
@@ -130,7 +156,7 @@ class StackAutomaton:
                 interiors, _ = self._interiors.snapshot
                 try:
                     return advance_token(self._tables.address, interiors, state, token_id)
-                except (OutOfRoom, RuleWanted, InteriorWanted) as wanted:
+                except (OutOfRoom, RuleWanted, KeysWanted, InteriorWanted) as wanted:
                     self._provide(wanted)
 
     def advance_bytes(self, state: int, text: bytes) -> int:
@@ -148,7 +174,7 @@ class StackAutomaton:
                 interiors, _held = self._interiors.snapshot
                 try:
                     return fill_mask(self._tables.address, interiors, state, budget, row)
-                except (OutOfRoom, RuleWanted, InteriorWanted) as wanted:
+                except (OutOfRoom, RuleWanted, KeysWanted, InteriorWanted) as wanted:
                     self._provide(wanted)
 
     def fill_masks(self, states: Int64Array, rows: Int32Table) -> int:
@@ -159,7 +185,7 @@ class StackAutomaton:
                 interiors, _held = self._interiors.snapshot
                 try:
                     return fill_masks(self._tables.address, interiors, states, rows, begin)
-                except (OutOfRoom, RuleWanted, InteriorWanted) as wanted:
+                except (OutOfRoom, RuleWanted, KeysWanted, InteriorWanted) as wanted:
                     begin = self._tables.count(C_DONE)
                     self._provide(wanted)
 
@@ -208,33 +234,40 @@ class StackAutomaton:
             while True:
                 try:
                     return work(self._tables.address)
-                except (OutOfRoom, RuleWanted) as wanted:
+                except (OutOfRoom, RuleWanted, KeysWanted) as wanted:
                     self._provide(wanted)
 
     def _provide(self, wanted: Exception) -> None:
-        """Make the room, the rule or the interior for want of which compiled code has stopped."""
+        """Make what compiled code has stopped for want of: room, a rule, keys, an interior."""
         if isinstance(wanted, OutOfRoom):
             self._grow(self._tables.count(C_WANTED_TABLE))
         elif isinstance(wanted, RuleWanted):
             self._lower(self._tables.count(C_WANTED_RULE))
+        elif isinstance(wanted, KeysWanted):
+            self._extend(self._tables.count(C_WANTED_KEYS), self._tables.count(C_WANTED_SPELLING))
         else:
-            trie, node, state = (self._tables.count(C_WANTED_TRIE + place) for place in range(3))
-            keys = int(self._tables[STATES][state, S_COUNT]) + 3
-            self._run(lambda memory: self._interiors.add(memory, trie, node, state, keys))
+            leaf, trie, node, state = (self._tables.count(C_WANTED_LEAF + place) for place in range(4))
+            self._run(lambda memory: self._interiors.add(memory, leaf, trie, node, state))
 
-    def _grow(self, table: int) -> None:
+    def _grow(self, table: int, rows: int = 0) -> None:
         if self.nbytes > self._max_bytes:
             raise GrammarLimitExceeded(
                 f"the automaton needs more than max_bytes={self._max_bytes:,}; simplify the grammar"
             )
-        self._tables.grow(table)
+        self._tables.grow(table, rows)
         if table == STATES:
             rehash_states(self._tables.address)
             rehash_frames(self._tables.address)
         elif table == REGISTERS:
             rehash_registers(self._tables.address)
+        elif table == SPELLINGS:
+            rehash_spellings(self._tables.address)
+        elif table == EXTENSIONS:
+            rehash_extensions(self._tables.address)
         elif table == SETS:
             rehash_sets(self._tables.address)
+        elif table == RECORDS:
+            rehash_strings(self._tables.address)
         elif table == MEMO:  # only a cache: it fills again
             self._tables.set_count(N_MEMO, 0)
         elif table == LINKS:
@@ -249,6 +282,11 @@ class StackAutomaton:
         elif isinstance(one, ArrayValue):
             written = write_array(self._tables, one.spec, number, self._number_of, self._facts)
             self._write(number, ARRAY_RULE, written)
+        elif isinstance(one, StringValue):
+            self._write(number, STRING_RULE, self._strings.string(one.language, number))
+            self._tables[RULES][number, U_LEAF] = self._interiors.leaf(one.language)
+        elif isinstance(one, Regular):
+            self._write_regular(number, one.dfa)
         else:
             raise TypeError(f"no such value: {one!r}")
 
@@ -256,12 +294,56 @@ class StackAutomaton:
         self._publish_rules()
         self._tables[RULES][number, [U_KIND, U_NODE]] = kind, written
 
+    def _write_regular(self, number: int, dfa: ByteDfa) -> None:
+        """Write the states of ``dfa``, whose transitions are all known."""
+        size, state, row = len(dfa.accepting), self._tables.count(N_STATES), self._tables.count(N_ROWS)
+        self._make_room(STATES, state + size)
+        self._make_room(TRANSITIONS, row + size)
+        targets = self._tables[TRANSITIONS][row : row + size]
+        targets[:] = np.where(dfa.transitions >= 0, dfa.transitions + state, NO_STATE)
+        states = self._tables[STATES][state : state + size]
+        states[:] = 0
+        states[:, S_FLAGS] = F_BYTES * (dfa.transitions >= 0).any(axis=1) + F_FINAL * dfa.accepting
+        spellable = dfa.alphabet & ~self._lengths.single == 0
+        states[:, S_DISTANCE] = dfa.distances if spellable else FAR
+        states[:, S_RULE] = number
+        states[:, S_ROW] = range(row, row + size)
+        self._tables.set_count(N_STATES, state + size)
+        self._tables.set_count(N_ROWS, row + size)
+        self._tables[RULES][number, [U_NODE, U_STATE, U_FIRST]] = 0, state, state
+        self._tables[RULES][number, U_LEAF] = self._interiors.leaf(dfa)
+
     def _number_of(self, one: Called) -> int:
         return self._rule_numbers.setdefault(one, len(self._rule_numbers))
 
     def _write_object(self, number: int, spec: ObjectSpec) -> int:
-        spellable = is_spellable(self._lengths)
-        return write_object(self._tables, spec, number, 0, self._number_of, self._facts, spellable=spellable)
+        keys, spellable = self._keys_of(spec, frozenset()), is_spellable(self._lengths)
+        return write_object(self._tables, spec, number, keys, self._number_of, self._facts, spellable=spellable)
+
+    def _keys_of(self, spec: ObjectSpec, seen: frozenset[str]) -> int:
+        """The automaton of the keys of ``spec``, undeclared ones that have been ``seen`` among the names."""
+        keys = self._keys.get((spec, seen))
+        if keys is None:
+            names = [*spec.names, *sorted(seen)]
+            keys = self._strings.keys(names, [one.keys for one in spec.others], 0)
+            self._keys[spec, seen] = keys
+            self._key_sets[keys] = spec, seen
+        return keys
+
+    def _extend(self, keys: int, spelling: int) -> None:
+        """Write the keys that are left when the one that was spelled so has been there."""
+        spec, seen = self._key_sets[keys]
+        extended = self._keys_of(spec, seen | {self._spelled(spelling)})
+        self._run(lambda memory: enter_extension(memory, keys, spelling, extended))
+
+    def _spelled(self, spelling: int) -> str:
+        """The key that was spelled so, quotes included."""
+        spelled = bytearray()
+        while spelling != NO_SPELLING:
+            spelling, byte = (int(value) for value in self._tables[SPELLINGS][spelling])
+            spelled.append(byte)
+        text: str = json.loads(spelled[::-1].removeprefix(b'"').join((b'"', b'"')))
+        return text
 
     def _lower_rule(self, number: int, rule: Rule) -> None:
         first = self._tables.count(N_NODES)
@@ -296,5 +378,5 @@ class StackAutomaton:
         self._tables.set_count(N_RULES, total)
 
     def _make_room(self, table: int, rows: int) -> None:
-        while rows > len(self._tables[table]):
-            self._grow(table)
+        if rows > len(self._tables[table]):
+            self._grow(table, rows)

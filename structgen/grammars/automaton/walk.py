@@ -16,11 +16,9 @@ from structgen.grammars.automaton._jit import (
     Memory,
     UInt8Array,
     compiled,
-    inlined,
     inner,
     int64,
     load,
-    store,
 )
 from structgen.grammars.automaton.frames import next_of
 from structgen.grammars.automaton.interiors import (
@@ -33,9 +31,11 @@ from structgen.grammars.automaton.interiors import (
     first_child,
     part_of,
 )
+from structgen.grammars.automaton.rows import has_bit, set_bit
 from structgen.grammars.automaton.stacks import after_token, pack, step, unpack
 from structgen.grammars.automaton.tables import (
     ACCEPT,
+    C_KEEPS_SPELLING,
     F_TOKENS,
     FAR,
     I_STATE,
@@ -57,9 +57,10 @@ from structgen.grammars.automaton.tables import (
     STATES,
     TOKEN,
     cell,
+    set_count,
 )
 
-__all__ = ["NO_BUDGET", "Trie", "add_special_tokens", "advance", "has_tokens", "next_bytes", "set_bit", "successors"]
+__all__ = ["NO_BUDGET", "Trie", "add_special_tokens", "advance", "has_tokens", "next_bytes", "successors"]
 
 
 class Trie(NamedTuple):
@@ -87,12 +88,6 @@ NO_BUDGET = 2 * FAR
 """As many tokens as any text may need."""
 
 
-@inlined
-def set_bit(row: Memory, token: int) -> None:
-    """Set the bit of ``token`` in the mask at ``row``."""
-    store(row, token >> 5, load(row, token >> 5) | (1 << (token & 31)))
-
-
 @inner
 def _special_at(m: Memory, closed: int, number: int) -> int:
     """The special token that is number ``number`` among those that may come next (some twice), or -1."""
@@ -117,7 +112,7 @@ def add_special_tokens(m: Memory, closed: int, budget: int, row: Memory) -> int:
     count, number = 0, 0
     token = _special_at(m, closed, number)
     while token >= 0:
-        known = (load(row, token >> 5) >> (token & 31)) & 1
+        known = has_bit(row, token)
         if not known and cell(m, SETS, after_token(m, closed, token), Q_DISTANCE) <= budget:
             set_bit(row, token)
             count += 1
@@ -152,6 +147,7 @@ def _special_successors(m: Memory, closed: int, found: Int32Array) -> int:
 @compiled
 def advance(m: Memory, text: UInt8Array, first: int, end: int, closed: int) -> int:
     """The closed set after the bytes ``text[first:end]``, or `NOTHING`."""
+    set_count(m, C_KEEPS_SPELLING, 1)
     state, below = unpack(m, closed)
     for place in range(first, end):
         state, below = step(m, state, below, int64(text[place]))
@@ -163,6 +159,7 @@ def advance(m: Memory, text: UInt8Array, first: int, end: int, closed: int) -> i
 @compiled
 def next_bytes(m: Memory, closed: int, allowed: UInt8Array) -> int:
     """Mark in ``allowed[256]`` the bytes that may come next; returns their number."""
+    set_count(m, C_KEEPS_SPELLING, 0)
     count = 0
     for byte in range(256):
         allowed[byte] = 0
@@ -189,6 +186,7 @@ def successors(m: Memory, s: Memory, closed: int, found: Int32Array) -> int:
     path = np.empty((load(s, H_LONGEST) + 2, 4), np.int64)  # the node and its last sibling, the travelling form
     path[0, 0], path[0, 1] = first_child(children, ROOT), first_child(children, ROOT + 1)
     path[0, 2], path[0, 3] = unpack(m, closed)
+    set_count(m, C_KEEPS_SPELLING, 0)
     count, depth = _special_successors(m, closed, found), 0
     while depth >= 0 and count >= 0:
         node = path[depth, 0]
