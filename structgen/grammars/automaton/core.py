@@ -139,7 +139,7 @@ class StackAutomaton:
     @property
     def nbytes(self) -> int:
         """Bytes of the tables."""
-        return self._tables.memory.nbytes
+        return self._tables.nbytes
 
     @property
     def states(self) -> int:

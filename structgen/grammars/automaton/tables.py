@@ -11,6 +11,8 @@ lays the tables out anew, larger, and calls again; what had been built is still 
 
 from __future__ import annotations
 
+import mmap
+import sys
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -77,24 +79,28 @@ _TABLES = {
     REGISTERS: _Table(10, 256),
     REGISTER_HASH: _Table(1, 512, kept=False),
     FRAME_HASH: _Table(1, 1024, kept=False),
-    SPELLINGS: _Table(2, 64),
-    SPELLING_HASH: _Table(1, 128, kept=False),
+    SPELLINGS: _Table(2, 512),
+    SPELLING_HASH: _Table(1, 1024, kept=False),
     EXTENSIONS: _Table(3, 16),
     EXTENSION_HASH: _Table(1, 32, kept=False),
-    POOL: _Table(1, 512),
-    TEXTS: _Table(6, 32),
+    POOL: _Table(1, 2048),
+    TEXTS: _Table(6, 128),
     VALUES: _Table(7, 8),
     INTERVALS: _Table(3, 8),
     MACHINES: _Table(17, 8),
-    RECORDS: _Table(13, 64),
-    RECORD_HASH: _Table(1, 128, kept=False),
-    LINKS: _Table(5, 128, kept=False),
+    RECORDS: _Table(13, 512),
+    RECORD_HASH: _Table(1, 1024, kept=False),
+    LINKS: _Table(5, 256, kept=False),
     JOBS: _Table(5, 64),
     CLOSERS: _Table(2, 128),
     EXCEPTIONS: _Table(2, 128),
 }
 _WHOLE = -1
 """The key of all tables together, among the views."""
+_ROOM = 64
+"""A table has room for so many times its rows."""
+_NO_SWAP = 0x4000 if sys.platform == "linux" else 0
+"""``MAP_NORESERVE``, which Python names from 3.13 on."""
 _GROW_TOGETHER = (
     {NODES, NODE_WORK},
     {STATES, STATE_HASH, STATE_WORK, FRAME_HASH},
@@ -214,15 +220,19 @@ FAR = 1 << 28
 class Tables:
     """The tables of one automaton.
 
+    Each lies in room of its own for many times its rows, which the system gives memory where it is written: growing
+    moves nothing until that is used up.
+
     Attributes
     ----------
     memory : int32 array
-        All of them. Growing replaces it by one that holds all that the old one held, so rows that a
-        thread knows of may be read at any time.
+        All of them. Replaced where a table outgrows its room, by one that holds all that the old one held, so rows that
+        a thread knows of may be read at any time.
     """
 
     def __init__(self) -> None:
         self._rows = {table: its.rows for table, its in _TABLES.items()}
+        self._room = {table: its.rows * _ROOM for table, its in _TABLES.items()}
         self._use(self._lay_out())
         self.set_count(N_STATES, CLOSED + 1)
         self.set_count(N_REGISTERS, 1)
@@ -271,12 +281,26 @@ class Tables:
         if rows > len(self[table]):
             self.grow(table, rows)
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the rows that there are."""
+        return 4 * sum(its.columns * self._rows[table] for table, its in _TABLES.items())
+
     def grow(self, table: int, rows: int = 0) -> None:
         """Double ``table`` and what grows with it until it has ``rows``; the hash tables among them are empty then."""
         growing = next((group for group in _GROW_TOGETHER if table in group), {table})
         doublings = max(1, (-(-rows // self._rows[table]) - 1).bit_length())
         for one in growing:
             self._rows[one] <<= doublings
+        if all(self._rows[one] <= self._room[one] for one in growing):
+            for one in growing:
+                if not _TABLES[one].kept:
+                    self[one][:] = 0
+                self.memory[3 * one + 2] = self._rows[one]
+            self._views = {_WHOLE: self.memory}
+            return
+        for one in growing:
+            self._room[one] = self._rows[one] * _ROOM
         memory = self._lay_out()
         for one, its in _TABLES.items():
             if its.kept or one not in growing:
@@ -288,10 +312,20 @@ class Tables:
         header, offset = [0] * (3 * len(_TABLES)), 3 * len(_TABLES)
         for table, its in _TABLES.items():
             header[3 * table : 3 * table + 3] = offset, its.columns, self._rows[table]
-            offset += its.columns * self._rows[table]
-        memory = np.zeros(offset, np.int32)
+            offset += its.columns * self._room[table]
+        memory = _reserve(offset)
         memory[: len(header)] = header
         return memory
+
+
+def _reserve(size: int) -> Int32Array:
+    """Zeros that take no memory until they are written."""
+    if not hasattr(mmap, "MAP_ANONYMOUS"):
+        return np.zeros(size, np.int32)
+    region = mmap.mmap(-1, 4 * size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _NO_SWAP)
+    if hasattr(mmap, "MADV_NOHUGEPAGE"):
+        region.madvise(mmap.MADV_NOHUGEPAGE)  # a huge page for each of many tables would be all of them
+    return np.frombuffer(region, np.int32)
 
 
 def _rows(memory: Int32Array, table: int) -> Int32Array:
