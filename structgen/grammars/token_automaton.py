@@ -44,7 +44,7 @@ class TokenAutomaton:
     def __init__(self, start: Rule, vocabulary: TokenVocabulary, max_bytes: int = _DEFAULT_MAX_BYTES) -> None:
         self.vocabulary = vocabulary
         try:
-            self._stacks = StackAutomaton(start, vocabulary.lengths, vocabulary.trie, max_bytes)
+            self._stacks = StackAutomaton(start, vocabulary.lengths, vocabulary.interiors, max_bytes)
         except RecursionError as error:
             raise GrammarLimitExceeded(f"{start.name} is nested too deeply; flatten it") from error
         self._identity = next(_identities)

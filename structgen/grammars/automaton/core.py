@@ -12,34 +12,41 @@ import numpy as np
 
 from structgen.errors import EmptyLanguage, GrammarLimitExceeded
 from structgen.grammars.automaton import walk
-from structgen.grammars.automaton._jit import Int32Array
+from structgen.grammars.automaton._jit import Int32Array, Int32Table, Int64Array
 from structgen.grammars.automaton.analysis import analyse
 from structgen.grammars.automaton.determinize import rehash_states
 from structgen.grammars.automaton.facts import Called, Lengths
+from structgen.grammars.automaton.fill import advance_token, fill_mask, fill_masks
 from structgen.grammars.automaton.frame_tables import write_array, write_object
 from structgen.grammars.automaton.frames import rehash_frames
+from structgen.grammars.automaton.interior_store import InteriorStore
 from structgen.grammars.automaton.lowering import Lowering
 from structgen.grammars.automaton.registers import rehash_registers
 from structgen.grammars.automaton.spellings import enter_extension, rehash_extensions, rehash_spellings
-from structgen.grammars.automaton.stacks import after_token, rehash_sets, start_set
+from structgen.grammars.automaton.stacks import rehash_sets, start_set
 from structgen.grammars.automaton.string_tables import StringTables
 from structgen.grammars.automaton.strings import rehash_strings
 from structgen.grammars.automaton.tables import (
     ACCEPT,
     ARRAY_RULE,
     BYTESETS,
+    C_DONE,
     C_WANTED_KEYS,
     C_WANTED_RULE,
     C_WANTED_SPELLING,
     C_WANTED_TABLE,
+    C_WANTED_TRIE,
+    CALL,
     EXTENSIONS,
     F_BYTES,
     F_FINAL,
     FAR,
     I_STATE,
     ITEMS,
+    LINKS,
     MEMO,
     N_BYTESETS,
+    N_LINKS,
     N_MEMO,
     N_NODES,
     N_ROWS,
@@ -55,6 +62,7 @@ from structgen.grammars.automaton.tables import (
     RECORDS,
     REGISTERS,
     RULES,
+    S_COUNT,
     S_DISTANCE,
     S_FLAGS,
     S_ROW,
@@ -63,17 +71,21 @@ from structgen.grammars.automaton.tables import (
     SPELLINGS,
     STATES,
     STRING_RULE,
+    TOKEN,
     TRANSITIONS,
+    U_FIRST,
     U_KIND,
+    U_LEAF,
     U_NODE,
     U_STATE,
+    InteriorWanted,
     KeysWanted,
     OutOfRoom,
     RuleWanted,
     Tables,
 )
 from structgen.grammars.automaton.value_facts import is_spellable
-from structgen.grammars.automaton.walk import Trie
+from structgen.grammars.automaton.walk import NO_BUDGET
 from structgen.grammars.byte_dfa import ByteDfa
 from structgen.grammars.expr import Rule
 from structgen.grammars.values import ArrayValue, ObjectSpec, ObjectValue, Regular, StringValue
@@ -94,8 +106,8 @@ class StackAutomaton:
         What a text must match.
     lengths : Lengths
         Of the vocabulary, for distances.
-    trie : Trie
-        Of the vocabulary's tokens.
+    interiors : InteriorStore
+        Of the vocabulary.
     max_bytes : int
         Limit on the tables.
 
@@ -107,11 +119,11 @@ class StackAutomaton:
         A rule is left-recursive.
     """
 
-    def __init__(self, start: Rule, lengths: Lengths, trie: Trie, max_bytes: int) -> None:
+    def __init__(self, start: Rule, lengths: Lengths, interiors: InteriorStore, max_bytes: int) -> None:
         self._facts = analyse(start, lengths)
         if not self._facts[start].productive:
             raise EmptyLanguage(f"{start.name} is unsatisfiable: no text matches it")
-        self._lengths, self._trie, self._max_bytes = lengths, trie, max_bytes
+        self._lengths, self._interiors, self._max_bytes = lengths, interiors, max_bytes
         self._tables = Tables()
         self._lock = threading.RLock()
         self._rule_numbers: dict[Called, int] = {start: 0}
@@ -134,27 +146,53 @@ class StackAutomaton:
         return self._tables.count(N_SETS)
 
     def advance(self, state: int, token_id: int) -> int:
-        """The state after a token, by its bytes or, where it has none, as a special token; 0 where it cannot come."""
-        _, _, starts, text = self._trie
-        first, end = starts[token_id], starts[token_id + 1]
-        if first == end:
-            return self._run(lambda memory: after_token(memory, state, token_id))
-        return self._run(lambda memory: walk.advance(memory, text, first, end, state))
+        """The state after a token: 0 after an end token that may come, -1 where ``token_id`` cannot come.
+
+        What is no state or no token gives `NO_STATE_THERE` or `NO_TOKEN`.
+        """
+        with self._lock:
+            while True:
+                interiors, _ = self._interiors.snapshot
+                try:
+                    return advance_token(self._tables.address, interiors, state, token_id)
+                except (OutOfRoom, RuleWanted, InteriorWanted) as wanted:
+                    self._provide(wanted)
 
     def advance_bytes(self, state: int, text: bytes) -> int:
         """The state after ``text``, 0 where it cannot come."""
         array = np.frombuffer(bytearray(text), np.uint8)
         return self._run(lambda memory: walk.advance(memory, array, 0, len(array), state))
 
-    def fill_row(self, state: int, row: Int32Array, budget: int = 2 * FAR) -> int:
-        """Write the mask of ``state`` without end tokens; returns the number of tokens in it."""
-        nodes, tokens, _, _ = self._trie
-        return self._run(lambda memory: walk.fill_row(memory, nodes, tokens, state, budget, row))
+    def fill_mask(self, state: int, row: Int32Array, budget: int = NO_BUDGET) -> int:
+        """Write the mask of ``state``, end tokens included; returns 0, or `NO_STATE_THERE` or `NO_ROW`.
+
+        But for end tokens only those after which an end is at most ``budget`` tokens away.
+        """
+        with self._lock:
+            while True:
+                interiors, _held = self._interiors.snapshot
+                try:
+                    return fill_mask(self._tables.address, interiors, state, budget, row)
+                except (OutOfRoom, RuleWanted, InteriorWanted) as wanted:
+                    self._provide(wanted)
+
+    def fill_masks(self, states: Int64Array, rows: Int32Table) -> int:
+        """Like `fill_mask` for many."""
+        begin = 0
+        with self._lock:
+            while True:
+                interiors, _held = self._interiors.snapshot
+                try:
+                    return fill_masks(self._tables.address, interiors, states, rows, begin)
+                except (OutOfRoom, RuleWanted, InteriorWanted) as wanted:
+                    begin = self._tables.count(C_DONE)
+                    self._provide(wanted)
 
     def successors(self, state: int, limit: int) -> list[int] | None:
         """The distinct states one token on, ``None`` where there are more than ``limit``."""
         found = np.empty(limit, np.int32)
-        count = self._run(lambda memory: walk.successors(memory, self._trie.nodes, state, found))
+        interiors, _held = self._interiors.snapshot
+        count = self._run(lambda memory: walk.successors(memory, interiors, state, found))
         return None if count < 0 else [int(one) for one in found[:count]]
 
     def next_bytes(self, state: int) -> bytes:
@@ -195,12 +233,22 @@ class StackAutomaton:
             while True:
                 try:
                     return work(self._tables.address)
-                except OutOfRoom:
-                    self._grow(self._tables.count(C_WANTED_TABLE))
-                except RuleWanted:
-                    self._lower(self._tables.count(C_WANTED_RULE))
-                except KeysWanted:
-                    self._extend(self._tables.count(C_WANTED_KEYS), self._tables.count(C_WANTED_SPELLING))
+                except (OutOfRoom, RuleWanted, KeysWanted, InteriorWanted) as wanted:
+                    self._provide(wanted)
+
+    def _provide(self, wanted: Exception) -> None:
+        """Make the room, the rule, the keys or the interior for want of which compiled code has stopped."""
+        count = self._tables.count
+        if isinstance(wanted, OutOfRoom):
+            self._grow(count(C_WANTED_TABLE))
+        elif isinstance(wanted, RuleWanted):
+            self._lower(count(C_WANTED_RULE))
+        elif isinstance(wanted, KeysWanted):
+            self._extend(count(C_WANTED_KEYS), count(C_WANTED_SPELLING))
+        else:
+            trie, node, state = (count(C_WANTED_TRIE + place) for place in range(3))
+            keys = int(self._tables[STATES][state, S_COUNT]) + 3
+            self._run(lambda memory: self._interiors.add(memory, trie, node, state, keys))
 
     def _grow(self, table: int, rows: int = 0) -> None:
         if self.nbytes > self._max_bytes:
@@ -223,6 +271,8 @@ class StackAutomaton:
             rehash_strings(self._tables.address)
         elif table == MEMO:  # only a cache: it fills again
             self._tables.set_count(N_MEMO, 0)
+        elif table == LINKS:
+            self._tables.set_count(N_LINKS, 0)
 
     def _lower(self, number: int) -> None:
         one = self._rules[number]
@@ -304,6 +354,9 @@ class StackAutomaton:
         self._tables.set_count(N_NODES, end)
         self._publish_bytesets()
         self._publish_rules()
+        reads_bytes_only = all(node.kind not in (CALL, TOKEN) for node in lowering.nodes)
+        self._tables[RULES][number, U_FIRST] = first
+        self._tables[RULES][number, U_LEAF] = self._interiors.leaf(rule.body) if reads_bytes_only else 0
         self._tables[RULES][number, U_NODE] = entry
 
     def _publish_bytesets(self) -> None:

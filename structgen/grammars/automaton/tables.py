@@ -18,7 +18,18 @@ import numpy as np
 
 from structgen.grammars.automaton._jit import Int32Array, Memory, fixed, inlined, inner, load, store
 
-__all__ = ["KeysWanted", "OutOfRoom", "RuleWanted", "Tables", "cell", "get_count", "put", "rows_of", "set_count"]
+__all__ = [
+    "InteriorWanted",
+    "KeysWanted",
+    "OutOfRoom",
+    "RuleWanted",
+    "Tables",
+    "cell",
+    "get_count",
+    "put",
+    "rows_of",
+    "set_count",
+]
 
 
 class OutOfRoom(Exception):
@@ -33,6 +44,10 @@ class KeysWanted(Exception):
     """Compiled code needs the keys `C_WANTED_KEYS` less the one spelled `C_WANTED_SPELLING`."""
 
 
+class InteriorWanted(Exception):
+    """A mask needs an interior that nobody has computed yet; see `interiors` and the counts `C_WANTED_TRIE` and on."""
+
+
 class _Table(NamedTuple):
     columns: int
     rows: int
@@ -45,33 +60,37 @@ SETS, ITEMS, SET_HASH, MEMO, NODE_WORK, STATE_WORK = range(9, 15)
 OBJECTS, NAMES, OTHERS, ARRAYS, PLACES, WAYS, WORDS, REGISTERS, REGISTER_HASH, FRAME_HASH = range(15, 25)
 SPELLINGS, SPELLING_HASH, EXTENSIONS, EXTENSION_HASH = range(25, 29)
 POOL, TEXTS, VALUES, INTERVALS, MACHINES, RECORDS, RECORD_HASH = range(29, 36)
+LINKS, JOBS = range(36, 38)
+
 
 _TABLES = {
     COUNTS: _Table(1, 64),
-    NODES: _Table(6, 256),
+    NODES: _Table(6, 1024),
     BYTESETS: _Table(8, 32),
-    RULES: _Table(3, 32),
-    STATES: _Table(12, 64),
-    TRANSITIONS: _Table(256, 64),
-    STATE_NODES: _Table(1, 512),
-    CALLS: _Table(2, 64),
-    STATE_HASH: _Table(1, 128, kept=False),
-    SETS: _Table(3, 128),
-    ITEMS: _Table(2, 256),
-    SET_HASH: _Table(1, 256, kept=False),
-    MEMO: _Table(3, 512, kept=False),
-    NODE_WORK: _Table(2, 256),
-    STATE_WORK: _Table(5, 64),
+    RULES: _Table(5, 32),
+    STATES: _Table(12, 512),
+    TRANSITIONS: _Table(256, 256),
+    STATE_NODES: _Table(1, 2048),
+    CALLS: _Table(2, 256),
+    STATE_HASH: _Table(1, 1024, kept=False),
+    SETS: _Table(3, 512),
+    ITEMS: _Table(2, 1024),
+    SET_HASH: _Table(1, 1024, kept=False),
+    MEMO: _Table(3, 2048, kept=False),
+    NODE_WORK: _Table(2, 1024),
+    STATE_WORK: _Table(5, 512),
     OBJECTS: _Table(14, 16),
     NAMES: _Table(4, 64),
     OTHERS: _Table(4, 16),
     ARRAYS: _Table(7, 16),
     PLACES: _Table(3, 32),
     WAYS: _Table(3, 32),
-    WORDS: _Table(1, 256),
-    REGISTERS: _Table(10, 64),
-    REGISTER_HASH: _Table(1, 128, kept=False),
-    FRAME_HASH: _Table(1, 256, kept=False),
+    WORDS: _Table(1, 1024),
+    REGISTERS: _Table(10, 256),
+    REGISTER_HASH: _Table(1, 512, kept=False),
+    FRAME_HASH: _Table(1, 1024, kept=False),
+    LINKS: _Table(4, 128, kept=False),
+    JOBS: _Table(2, 64),
     SPELLINGS: _Table(2, 64),
     SPELLING_HASH: _Table(1, 128, kept=False),
     EXTENSIONS: _Table(3, 16),
@@ -81,9 +100,11 @@ _TABLES = {
     VALUES: _Table(7, 8),
     INTERVALS: _Table(3, 8),
     MACHINES: _Table(17, 8),
-    RECORDS: _Table(13, 64),
-    RECORD_HASH: _Table(1, 128, kept=False),
+    RECORDS: _Table(13, 512),
+    RECORD_HASH: _Table(1, 1024, kept=False),
 }
+_WHOLE = -1
+"""The key of all tables together, among the views."""
 _GROW_TOGETHER = (
     {NODES, NODE_WORK},
     {STATES, STATE_HASH, STATE_WORK, FRAME_HASH},
@@ -98,9 +119,10 @@ _GROW_TOGETHER = (
 BYTES, TOKEN, CALL, SPLIT, FINAL = range(5)
 K_KIND, K_ARGUMENT, K_NEXT, K_OTHER, K_RULE, K_DISTANCE = range(6)
 
-# RULES: the first node, or the number of what it is, -1 until the rule is lowered; the start state, HOLE until it is
-# built; what it is.
-U_NODE, U_STATE, U_KIND = range(3)
+# RULES: the node to begin with, or the number of what it is, -1 until the rule is lowered; the start state, HOLE until it
+# is built; what it is; the number by which the vocabulary knows a rule that reads bytes only, 0 for others; its first
+# node.
+U_NODE, U_STATE, U_KIND, U_LEAF, U_FIRST = range(5)
 NODE_RULE, OBJECT_RULE, ARRAY_RULE, STRING_RULE = range(4)
 
 # TRANSITIONS: the next state, or
@@ -168,12 +190,20 @@ G_SETS, G_SET_COUNT, G_SET_LOOP, G_SET_WORDS, G_FIRST_VALUE, G_ENTRIES, G_SIZES,
 X_MACHINE, X_TEXT, X_TEXT_END, X_DEPTH, X_VALUE, X_PHASE, X_POINT, X_COUNT = range(8)
 X_SPENT, X_BASE, X_MASK, X_MASK_2, X_STATE = range(8, 13)
 
+# LINKS: the interiors (see `interiors`) that this automaton has used, by trie, node and state; an interior of -1:
+# the state is walked.
+LINK_TRIE, LINK_NODE, LINK_STATE, LINK_INTERIOR = range(4)
+
+# JOBS: what a mask has still to walk: a trie, from a closed set.
+J_TRIE, J_SET = range(2)
+
 # COUNTS: rows in use, and the few scalars.
 N_NODES, N_BYTESETS, N_RULES, N_STATES, N_STATE_NODES, N_CALLS, N_SETS, N_ITEMS, N_MEMO = range(9)
 C_NODE_EPOCH, C_STATE_EPOCH, C_BACK, C_WANTED_TABLE, C_WANTED_RULE, C_LAYOUT = range(9, 15)
 N_ROWS, N_OBJECTS, N_NAMES, N_OTHERS, N_ARRAYS, N_PLACES, N_WAYS, N_WORDS, N_REGISTERS = range(15, 24)
 N_SPELLINGS, N_EXTENSIONS, C_KEEPS_SPELLING, C_WANTED_KEYS, C_WANTED_SPELLING = range(24, 29)
 N_POOL, N_TEXTS, N_VALUES, N_INTERVALS, N_MACHINES, N_RECORDS = range(29, 35)
+N_LINKS, N_JOBS, C_WANTED_TRIE, C_WANTED_NODE, C_WANTED_STATE, C_GENERATION, C_BLANK, C_DONE = range(40, 48)
 
 # The state and the sets that always exist.
 ACCEPT = 0
@@ -199,7 +229,7 @@ class Tables:
 
     def __init__(self) -> None:
         self._rows = {table: its.rows for table, its in _TABLES.items()}
-        self.memory: Int32Array = self._lay_out()
+        self._use(self._lay_out())
         self.set_count(N_STATES, CLOSED + 1)
         self.set_count(N_REGISTERS, 1)
         self.set_count(N_WORDS, 1)
@@ -213,12 +243,17 @@ class Tables:
 
     def __getitem__(self, table: int) -> Int32Array:
         """The rows of ``table``, int32[rows, columns], a view."""
-        return _rows(self.memory, table)
+        views = self._views  # one read: another thread may put others there
+        view = views.get(table)
+        if view is None:
+            view = views[table] = _rows(views[_WHOLE], table)
+        return view
 
-    @property
-    def address(self) -> Memory:
+    def _use(self, memory: Int32Array) -> None:
+        self.memory = memory
+        self.address: Memory = int(memory.ctypes.data)
         """What compiled functions take; good until the tables grow."""
-        return int(self.memory.ctypes.data)
+        self._views = {_WHOLE: memory}
 
     def count(self, place: int) -> int:
         """One of the counts."""
@@ -253,7 +288,7 @@ class Tables:
             if its.kept or one not in growing:
                 old = self[one]
                 _rows(memory, one)[: len(old)] = old
-        self.memory = memory  # last: other threads read without the lock
+        self._use(memory)  # last: other threads read without the lock
 
     def _lay_out(self) -> Int32Array:
         header, offset = [0] * (3 * len(_TABLES)), 3 * len(_TABLES)
