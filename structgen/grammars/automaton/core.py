@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import threading
 from collections.abc import Callable
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from structgen.grammars.automaton import walk
 from structgen.grammars.automaton._jit import Int32Array
 from structgen.grammars.automaton.analysis import analyse
 from structgen.grammars.automaton.determinize import rehash_states
-from structgen.grammars.automaton.facts import Called, Lengths
+from structgen.grammars.automaton.facts import Called, Facts, Lengths
 from structgen.grammars.automaton.frame_tables import write_array, write_object
 from structgen.grammars.automaton.frames import rehash_frames
 from structgen.grammars.automaton.lowering import Lowering
@@ -33,6 +33,7 @@ from structgen.grammars.automaton.tables import (
     N_BYTESETS,
     N_MEMO,
     N_NODES,
+    N_REGISTERS,
     N_RULES,
     N_SETS,
     NODES,
@@ -55,9 +56,18 @@ from structgen.grammars.automaton.walk import Trie
 from structgen.grammars.expr import Rule
 from structgen.grammars.values import ArrayValue, ObjectSpec, ObjectValue
 
-__all__ = ["StackAutomaton"]
+__all__ = ["Size", "StackAutomaton"]
 
 _Result = TypeVar("_Result")
+
+
+class Size(NamedTuple):
+    """How much an automaton holds."""
+
+    states: int
+    rules: int
+    registers: int
+    bytes: int
 
 
 class StackAutomaton:
@@ -75,6 +85,8 @@ class StackAutomaton:
         Of the vocabulary's tokens.
     max_bytes : int
         Limit on the tables.
+    facts : dict, optional
+        Of the rules, where they are known.
 
     Raises
     ------
@@ -84,11 +96,13 @@ class StackAutomaton:
         A rule is left-recursive.
     """
 
-    def __init__(self, start: Rule, lengths: Lengths, trie: Trie, max_bytes: int) -> None:
-        self._facts = analyse(start, lengths)
+    def __init__(
+        self, start: Rule, lengths: Lengths, trie: Trie, max_bytes: int, facts: dict[Called, Facts] | None = None
+    ) -> None:
+        self._facts = analyse(start, lengths) if facts is None else facts
         if not self._facts[start].productive:
             raise EmptyLanguage(f"{start.name} is unsatisfiable: no text matches it")
-        self._lengths, self._trie, self._max_bytes = lengths, trie, max_bytes
+        self._start, self._lengths, self._trie, self._max_bytes = start, lengths, trie, max_bytes
         self._tables = Tables()
         self._lock = threading.RLock()
         self._rule_numbers: dict[Called, int] = {start: 0}
@@ -96,6 +110,15 @@ class StackAutomaton:
         self._byteset_numbers: dict[int, int] = {}
         self._publish_rules()
         self.start = self._run(lambda memory: start_set(memory, 0))
+
+    def renewed(self) -> StackAutomaton:
+        """The automaton of the same grammar with empty tables."""
+        return StackAutomaton(self._start, self._lengths, self._trie, self._max_bytes, self._facts)
+
+    def size(self) -> Size:
+        """Count what is there."""
+        tables = self._tables
+        return Size(self.states, tables.count(N_RULES), tables.count(N_REGISTERS) - 1, self.nbytes)
 
     @property
     def nbytes(self) -> int:
