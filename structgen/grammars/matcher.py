@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from types import TracebackType
 from typing import NamedTuple
@@ -12,10 +13,12 @@ from structgen.errors import MatcherClosed
 from structgen.grammars.automaton import StackAutomaton
 from structgen.grammars.automaton._jit import Int32Array
 from structgen.grammars.automaton.tables import FAR
+from structgen.grammars.limits import too_many_states
 from structgen.grammars.mask_pool import NO_TOKENS
+from structgen.grammars.verdict import places_of
 from structgen.grammars.vocabulary import TokenVocabulary
 
-__all__ = ["DEAD", "FINISHED", "Explanation", "Matcher"]
+__all__ = ["DEAD", "FINISHED", "Counters", "Explanation", "Matcher"]
 
 DEAD = -1
 """The state after a token that was not allowed."""
@@ -23,6 +26,23 @@ FINISHED = 0
 """The state after an end token; only end tokens may follow."""
 
 _NO_BUDGET = 2 * FAR
+
+
+class Counters:
+    """What all matchers of an automaton have done, counted without a lock: threads at once may lose a few.
+
+    Attributes
+    ----------
+    asked, computed : int
+        Masks that were asked for, and those of them that were not there yet.
+    generations : int
+        How often the automaton's tables were begun.
+    """
+
+    __slots__ = ("asked", "computed", "generations")
+
+    def __init__(self) -> None:
+        self.asked = self.computed = self.generations = 0
 
 
 class Explanation(NamedTuple):
@@ -48,9 +68,17 @@ class Matcher:
         The state before the first token.
     """
 
-    def __init__(self, stacks: StackAutomaton, vocabulary: TokenVocabulary, identity: int) -> None:
+    def __init__(
+        self,
+        stacks: StackAutomaton,
+        vocabulary: TokenVocabulary,
+        identity: int,
+        counters: Counters,
+        max_states: int = sys.maxsize,
+    ) -> None:
         self.start = stacks.start
         self._stacks, self._vocabulary, self._identity = stacks, vocabulary, identity
+        self._counters, self._max_states = counters, max_states
         self._words = vocabulary.masks.rows.shape[1]
         self._closed = False
 
@@ -61,6 +89,8 @@ class Matcher:
         ------
         ValueError
             The vocabulary has no such token.
+        GrammarLimitExceeded
+            The automaton needs more states or bytes than it may have.
         """
         self._check(state)
         if not 0 <= token_id < len(self._vocabulary):
@@ -69,7 +99,10 @@ class Matcher:
             return FINISHED
         if state <= FINISHED:
             return DEAD
-        return self._stacks.advance(state, token_id) or DEAD
+        after = self._stacks.advance(state, token_id) or DEAD
+        if after >= self._max_states:  # states are numbered as they come
+            raise too_many_states(self._max_states)
+        return after
 
     def fill_mask(self, state: int, row: Int32Array) -> None:
         """Write the mask of ``state`` to ``row``.
@@ -84,7 +117,8 @@ class Matcher:
         if state == DEAD:
             row[:] = 0
         else:
-            self._vocabulary.masks.copy((self._identity, state), lambda own: self._write_mask(state, own), row)
+            self._counters.asked += 1
+            self._vocabulary.masks.copy((self._identity, state), lambda own: self._compute(state, own), row)
 
     def fill_masks(self, states: Sequence[int], rows: Int32Array) -> None:
         """Write the mask of ``states[i]`` to ``rows[i]``, int32[states, ceil(V/32)]."""
@@ -110,7 +144,8 @@ class Matcher:
         self._check(state)
         if state == DEAD:
             return NO_TOKENS
-        return self._vocabulary.masks.slot((self._identity, state), lambda row: self._write_mask(state, row))
+        self._counters.asked += 1
+        return self._vocabulary.masks.slot((self._identity, state), lambda row: self._compute(state, row))
 
     def is_accepting(self, state: int) -> bool:
         """Whether the text may end here; end tokens are allowed exactly then."""
@@ -155,8 +190,7 @@ class Matcher:
         self._check(state)
         if state <= FINISHED:
             return Explanation([], b"", state == FINISHED)
-        places = [(rule.name, rule.pointer) for rule in self._stacks.rules(state)]
-        return Explanation(places, self._stacks.next_bytes(state), self._may_end(state))
+        return Explanation(list(places_of(self._stacks, state)), self._stacks.next_bytes(state), self._may_end(state))
 
     def close(self) -> None:
         """Let the states go; calling it again does nothing."""
@@ -182,6 +216,10 @@ class Matcher:
 
     def _may_end(self, state: int) -> bool:
         return state == FINISHED or (state > FINISHED and self._stacks.is_accepting(state))
+
+    def _compute(self, state: int, row: Int32Array) -> int:
+        self._counters.computed += 1
+        return self._write_mask(state, row)
 
     def _write_mask(self, state: int, row: Int32Array, budget: int = _NO_BUDGET) -> int:
         """Write the mask of ``state``; returns the number of tokens in it."""

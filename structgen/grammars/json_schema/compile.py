@@ -4,17 +4,22 @@ from __future__ import annotations
 
 from typing import Any
 
+from typing_extensions import Unpack
+
 from structgen.errors import EmptyLanguage, GrammarLimitExceeded, InvalidGrammar, UnsatisfiableSchema, UnsupportedSchema
 from structgen.grammars.expr import Expr, Rule, alternation, call
 from structgen.grammars.json_schema import text
 from structgen.grammars.json_schema.location import open_document
 from structgen.grammars.json_schema.shapes import FRACTION, INTEGER, Algebra, Conjunction, Shape
+from structgen.grammars.limits import Limits
+from structgen.grammars.recipe import front_end
 from structgen.grammars.token_automaton import TokenAutomaton
 from structgen.grammars.vocabulary import TokenVocabulary
 
 __all__ = ["compile_json_schema"]
 
 
+@front_end("json_schema")
 def compile_json_schema(
     schema: Any,
     vocabulary: TokenVocabulary,
@@ -23,6 +28,7 @@ def compile_json_schema(
     property_order: str = "schema",
     numbers: str = "canonical",
     formats: str = "assert",
+    **limits: Unpack[Limits],
 ) -> TokenAutomaton:
     """The automaton of the JSON texts that ``schema`` allows, in the documented layout.
 
@@ -51,6 +57,8 @@ def compile_json_schema(
         spelling of a number; integers are refused then.
     formats : {"assert", "annotate"}
         Whether ``format`` is an assertion, which is refused, or an annotation.
+    **limits
+        On time, states and memory; see `Limits`.
 
     Raises
     ------
@@ -61,7 +69,7 @@ def compile_json_schema(
     UnsatisfiableSchema
         No text can match.
     GrammarLimitExceeded
-        The schema has too many combinations of alternatives, or is nested too deeply.
+        The schema has too many combinations of alternatives, or is nested too deeply; or a limit is passed.
     InvalidGrammar
         An option has none of its values.
     """
