@@ -75,15 +75,19 @@ def front_end(name: str) -> Callable[[Callable[_P, _Automaton]], Callable[_P, _A
 
     def mark(compile_grammar: Callable[_P, _Automaton]) -> Callable[_P, _Automaton]:
         signature = _signature(compile_grammar)
-        names = tuple(signature.parameters)[2:]
+        known = tuple(signature.parameters)
+        names = known[2:]
 
         @functools.wraps(compile_grammar)
         def compile_limited(*args: _P.args, **kwargs: _P.kwargs) -> _Automaton:
             limits = {one: kwargs.pop(one) for one in LIMIT_NAMES if one in kwargs}
+            unknown = next((one for one in kwargs if one not in known), None)
+            if unknown is not None:
+                raise TypeError(f"{compile_grammar.__name__}() got an unexpected keyword argument {unknown!r}")
             with limited(**cast("Limits", limits)):
                 automaton = compile_grammar(*args, **kwargs)
             options = dict(zip(names, args[2:], strict=False)) | {key: kwargs[key] for key in kwargs if key in names}
-            source = args[0] if args else kwargs[next(iter(signature.parameters))]
+            source = args[0] if args else kwargs[known[0]]
             automaton.recipe = Recipe(name, _as_text(source, options | _kept(limits)))
             return automaton
 

@@ -14,13 +14,17 @@ import numpy as np
 
 from structgen.errors import GrammarLimitExceeded, InvalidGrammar
 from structgen.grammars.automaton._jit import Int32Array
+from structgen.grammars.automaton.analysis import parts_of
+from structgen.grammars.automaton.value_facts import called_values
+from structgen.grammars.expr import Call, Expr, Rule, SpecialToken
+from structgen.grammars.values import Value
 from structgen.grammars.vocabulary import TokenVocabulary
 
 if TYPE_CHECKING:
     from structgen.grammars.matcher import Matcher
     from structgen.grammars.token_automaton import TokenAutomaton
 
-__all__ = ["byte_vocabulary", "draw_text", "shortest_ending"]
+__all__ = ["byte_vocabulary", "draw_text", "has_special_tokens", "shortest_ending"]
 
 _WORDS = 8
 
@@ -29,6 +33,22 @@ _WORDS = 8
 def byte_vocabulary() -> TokenVocabulary:
     """The vocabulary whose token ``i`` is the byte ``i``, with token 256 as its end."""
     return TokenVocabulary([bytes([byte]) for byte in range(256)] + [b""], [256], mask_slots=64)
+
+
+def has_special_tokens(start: Rule) -> bool:
+    """Whether a text of ``start`` may hold any; such a text has no bytes of its own."""
+    pending: list[Expr] = [start.body]
+    seen: set[Expr] = set(pending)
+    while pending:
+        one = pending.pop()
+        if isinstance(one, SpecialToken):
+            return True
+        called = [one.rule] if isinstance(one, Call) else called_values(one) if isinstance(one, Value) else ()
+        for part in (*parts_of(one), *(rule.body for rule in called)):
+            if part not in seen:
+                seen.add(part)
+                pending.append(part)
+    return False
 
 
 def draw_text(bytewise: TokenAutomaton, seed: int, max_bytes: int) -> str:
@@ -97,11 +117,7 @@ def _ends(matcher: Matcher, state: int, row: Int32Array, left: int, generator: r
     if matcher.is_accepting(state) and generator.random() < _END:
         return True
     matcher.fill_mask_within(state, row, left - 1)
-    if row[:_WORDS].any():
-        return False
-    if not matcher.is_accepting(state):
-        raise InvalidGrammar("a text of this grammar holds special tokens, which have no bytes; it has no sample")
-    return True
+    return not row[:_WORDS].any()
 
 
 def _row() -> Int32Array:

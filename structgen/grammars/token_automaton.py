@@ -15,7 +15,7 @@ from structgen.grammars.expr import Rule
 from structgen.grammars.limits import open_max_bytes, open_max_states, too_many_states
 from structgen.grammars.matcher import Counters, Matcher
 from structgen.grammars.recipe import Recipe
-from structgen.grammars.sampling import byte_vocabulary, draw_text, shortest_ending
+from structgen.grammars.sampling import byte_vocabulary, draw_text, has_special_tokens, shortest_ending
 from structgen.grammars.saving import read_recipe, write_recipe
 from structgen.grammars.verdict import Verdict, judge
 from structgen.grammars.vocabulary import TokenVocabulary
@@ -179,7 +179,13 @@ class TokenAutomaton:
         return draw_text(self._over_bytes(), seed, max_bytes)
 
     def ending(self, prefix: str | bytes) -> str | None:
-        """A short way from ``prefix`` to the end of an accepted text; ``None`` where none begins with it."""
+        """A short way from ``prefix`` to the end of an accepted text; ``None`` where none begins with it.
+
+        Raises
+        ------
+        InvalidGrammar
+            The grammar's texts hold special tokens.
+        """
         found = shortest_ending(self._over_bytes(), _bytes_of(prefix))
         return None if found is None else found.decode(errors="replace")
 
@@ -262,6 +268,8 @@ class TokenAutomaton:
         if self.vocabulary is byte_vocabulary():
             return self
         if self._bytewise is None:  # two threads may both make it, and either will do
+            if has_special_tokens(self._start):
+                raise InvalidGrammar("texts of this grammar may hold special tokens, which have no bytes")
             self._bytewise = TokenAutomaton(self._start, byte_vocabulary(), self._max_bytes, self._max_states)
         return self._bytewise
 
