@@ -6,7 +6,7 @@ import itertools
 import json
 import threading
 from collections.abc import Callable
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from structgen.grammars.automaton import walk
 from structgen.grammars.automaton._jit import Int32Array, Int32Table, Int64Array
 from structgen.grammars.automaton.analysis import analyse
 from structgen.grammars.automaton.determinize import rehash_states
-from structgen.grammars.automaton.facts import Called, Lengths
+from structgen.grammars.automaton.facts import Called, Facts, Lengths
 from structgen.grammars.automaton.fill import advance_token, fill_mask, fill_masks
 from structgen.grammars.automaton.frame_tables import write_array, write_object
 from structgen.grammars.automaton.frames import rehash_frames
@@ -49,6 +49,7 @@ from structgen.grammars.automaton.tables import (
     N_LINKS,
     N_MEMO,
     N_NODES,
+    N_REGISTERS,
     N_ROWS,
     N_RULES,
     N_SETS,
@@ -90,9 +91,21 @@ from structgen.grammars.byte_dfa import ByteDfa
 from structgen.grammars.expr import Rule
 from structgen.grammars.values import ArrayValue, ObjectSpec, ObjectValue, Regular, StringValue
 
-__all__ = ["StackAutomaton"]
+__all__ = ["Size", "StackAutomaton"]
 
 _Result = TypeVar("_Result")
+
+_WANTED = (OutOfRoom, RuleWanted, KeysWanted, InteriorWanted)
+"""What compiled code stops for."""
+
+
+class Size(NamedTuple):
+    """How much an automaton holds."""
+
+    states: int
+    rules: int
+    registers: int
+    bytes: int
 
 
 class StackAutomaton:
@@ -110,6 +123,8 @@ class StackAutomaton:
         Of the vocabulary.
     max_bytes : int
         Limit on the tables.
+    facts : dict, optional
+        Of the rules, where they are known.
 
     Raises
     ------
@@ -119,11 +134,18 @@ class StackAutomaton:
         A rule is left-recursive.
     """
 
-    def __init__(self, start: Rule, lengths: Lengths, interiors: InteriorStore, max_bytes: int) -> None:
-        self._facts = analyse(start, lengths)
+    def __init__(
+        self,
+        start: Rule,
+        lengths: Lengths,
+        interiors: InteriorStore,
+        max_bytes: int,
+        facts: dict[Called, Facts] | None = None,
+    ) -> None:
+        self._facts = analyse(start, lengths) if facts is None else facts
         if not self._facts[start].productive:
             raise EmptyLanguage(f"{start.name} is unsatisfiable: no text matches it")
-        self._lengths, self._interiors, self._max_bytes = lengths, interiors, max_bytes
+        self._start, self._lengths, self._interiors, self._max_bytes = start, lengths, interiors, max_bytes
         self._tables = Tables()
         self._lock = threading.RLock()
         self._rule_numbers: dict[Called, int] = {start: 0}
@@ -134,6 +156,15 @@ class StackAutomaton:
         self._strings = StringTables(self._tables, self._make_room, lengths.single)
         self._publish_rules()
         self.start = self._run(lambda memory: start_set(memory, 0))
+
+    def renewed(self) -> StackAutomaton:
+        """The automaton of the same grammar with empty tables."""
+        return StackAutomaton(self._start, self._lengths, self._interiors, self._max_bytes, self._facts)
+
+    def size(self) -> Size:
+        """Count what is there."""
+        tables = self._tables
+        return Size(self.states, tables.count(N_RULES), tables.count(N_REGISTERS) - 1, self.nbytes)
 
     @property
     def nbytes(self) -> int:
@@ -155,7 +186,7 @@ class StackAutomaton:
                 interiors, _ = self._interiors.snapshot
                 try:
                     return advance_token(self._tables.address, interiors, state, token_id)
-                except (OutOfRoom, RuleWanted, InteriorWanted) as wanted:
+                except _WANTED as wanted:
                     self._provide(wanted)
 
     def advance_bytes(self, state: int, text: bytes) -> int:
@@ -173,7 +204,7 @@ class StackAutomaton:
                 interiors, _held = self._interiors.snapshot
                 try:
                     return fill_mask(self._tables.address, interiors, state, budget, row)
-                except (OutOfRoom, RuleWanted, InteriorWanted) as wanted:
+                except _WANTED as wanted:
                     self._provide(wanted)
 
     def fill_masks(self, states: Int64Array, rows: Int32Table) -> int:
@@ -184,7 +215,7 @@ class StackAutomaton:
                 interiors, _held = self._interiors.snapshot
                 try:
                     return fill_masks(self._tables.address, interiors, states, rows, begin)
-                except (OutOfRoom, RuleWanted, InteriorWanted) as wanted:
+                except _WANTED as wanted:
                     begin = self._tables.count(C_DONE)
                     self._provide(wanted)
 
@@ -233,7 +264,7 @@ class StackAutomaton:
             while True:
                 try:
                     return work(self._tables.address)
-                except (OutOfRoom, RuleWanted, KeysWanted, InteriorWanted) as wanted:
+                except _WANTED as wanted:
                     self._provide(wanted)
 
     def _provide(self, wanted: Exception) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
 from structgen.errors import UnsatisfiableSchema, UnsupportedSchema
 from structgen.grammars.expr import NEVER, Expr, Rule, alternation, literal
