@@ -178,7 +178,9 @@ def _quotient(alphabet: Alphabet, rows: Rows, accepting: list[bool], blocks: lis
             block = blocks[target]
             united[block] = united.get(block, 0) | mask
             example[block] = target
-        moves = sorted((*span, block) for block, mask in united.items() for span in alphabet.ranges(mask))
+        moves = [(low, high, block) for block, mask in united.items() for low, high in alphabet.ranges(mask)]
+        if len(united) > 1:
+            moves.sort()
         for low, high, block in moves:
             if block not in numbers:
                 numbers[block] = len(representatives)

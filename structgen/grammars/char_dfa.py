@@ -130,6 +130,8 @@ class CharDfa:
     @cached_property
     def longest(self) -> int | None:
         """The number of characters of the longest text, ``None`` where there is none."""
+        if any(state in self.successors(state) for state in range(len(self))):  # by far the most common circle
+            return None
         before = self._before
         waiting = [len(set(self.successors(state))) for state in range(len(self))]
         heights = [0] * len(self)
