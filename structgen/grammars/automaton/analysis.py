@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from structgen.errors import GrammarError
-from structgen.grammars.automaton.string_values import shortest_string
+from structgen.grammars.automaton.string_costs import shortest_string
 from structgen.grammars.automaton.tables import FAR
 from structgen.grammars.expr import (
     NEVER,

@@ -16,8 +16,8 @@ from structgen.grammars.automaton.analysis import Lengths, analyse
 from structgen.grammars.automaton.determinize import rehash_states
 from structgen.grammars.automaton.lowering import Lowering
 from structgen.grammars.automaton.stacks import after_token, rehash_sets, start_set
+from structgen.grammars.automaton.string_records import rehash_strings
 from structgen.grammars.automaton.string_tables import StringTables
-from structgen.grammars.automaton.strings import rehash_strings
 from structgen.grammars.automaton.tables import (
     ACCEPT,
     BYTESETS,

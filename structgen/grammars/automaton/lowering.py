@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from structgen.grammars.automaton.analysis import Facts, Lengths, literal_distances
-from structgen.grammars.automaton.string_values import shortest_string
+from structgen.grammars.automaton.string_costs import shortest_string
 from structgen.grammars.automaton.tables import BYTES, CALL, FAR, FINAL, SPLIT, TOKEN
 from structgen.grammars.expr import (
     NEVER,
