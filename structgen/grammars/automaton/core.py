@@ -24,8 +24,8 @@ from structgen.grammars.automaton.lowering import Lowering
 from structgen.grammars.automaton.registers import rehash_registers
 from structgen.grammars.automaton.spellings import enter_extension, rehash_extensions, rehash_spellings
 from structgen.grammars.automaton.stacks import rehash_sets, start_set
+from structgen.grammars.automaton.string_records import rehash_strings
 from structgen.grammars.automaton.string_tables import StringTables
-from structgen.grammars.automaton.strings import rehash_strings
 from structgen.grammars.automaton.tables import (
     ACCEPT,
     ARRAY_RULE,
