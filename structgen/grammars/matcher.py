@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from types import TracebackType
 from typing import NamedTuple
@@ -13,16 +14,35 @@ from structgen.grammars.automaton import StackAutomaton
 from structgen.grammars.automaton._jit import Int32Array
 from structgen.grammars.automaton.tables import FAR
 from structgen.grammars.automaton.walk import NO_BUDGET
+from structgen.grammars.limits import too_many_states
 from structgen.grammars.mask_pool import NO_TOKENS
+from structgen.grammars.verdict import places_of
 from structgen.grammars.vocabulary import TokenVocabulary
 
-__all__ = ["DEAD", "FINISHED", "Explanation", "Matcher"]
+__all__ = ["DEAD", "FINISHED", "Counters", "Explanation", "Matcher"]
 
 DEAD = -1
 """The state after a token that was not allowed."""
 FINISHED = 0
 """The state after an end token; only end tokens may follow."""
 
+
+
+class Counters:
+    """What all matchers of an automaton have done, counted without a lock: threads at once may lose a few.
+
+    Attributes
+    ----------
+    asked, computed : int
+        Masks that were asked for, and those of them that were not there yet.
+    generations : int
+        How often the automaton's tables were begun.
+    """
+
+    __slots__ = ("asked", "computed", "generations")
+
+    def __init__(self) -> None:
+        self.asked = self.computed = self.generations = 0
 
 
 class Explanation(NamedTuple):
@@ -48,9 +68,17 @@ class Matcher:
         The state before the first token.
     """
 
-    def __init__(self, stacks: StackAutomaton, vocabulary: TokenVocabulary, identity: int) -> None:
+    def __init__(
+        self,
+        stacks: StackAutomaton,
+        vocabulary: TokenVocabulary,
+        identity: int,
+        counters: Counters,
+        max_states: int = sys.maxsize,
+    ) -> None:
         self.start = stacks.start
         self._stacks, self._vocabulary, self._identity = stacks, vocabulary, identity
+        self._counters, self._max_states = counters, max_states
         self._words = vocabulary.masks.rows.shape[1]
         self._closed = False
 
@@ -61,6 +89,8 @@ class Matcher:
         ------
         ValueError
             The vocabulary has no such token.
+        GrammarLimitExceeded
+            The automaton needs more states or bytes than it may have.
         """
         if self._closed:
             self._check(state)
@@ -68,6 +98,8 @@ class Matcher:
         if after < DEAD:
             self._check(state)
             raise ValueError(f"token id {token_id} is not in a vocabulary of {len(self._vocabulary)} tokens")
+        if after >= self._max_states:  # states are numbered as they come
+            raise too_many_states(self._max_states)
         return after
 
     def fill_mask(self, state: int, row: Int32Array) -> None:
@@ -80,6 +112,7 @@ class Matcher:
         """
         if self._closed:
             self._check(state)
+        self._counters.asked += 1
         try:
             wrong = self._stacks.fill_mask(state, row)
         except TypeError:  # no contiguous int32 array
@@ -120,7 +153,8 @@ class Matcher:
         self._check(state)
         if state == DEAD:
             return NO_TOKENS
-        return self._vocabulary.masks.slot((self._identity, state), lambda row: self._stacks.fill_mask(state, row))
+        self._counters.asked += 1
+        return self._vocabulary.masks.slot((self._identity, state), lambda row: self._compute(state, row))
 
     def is_accepting(self, state: int) -> bool:
         """Whether the text may end here; end tokens are allowed exactly then."""
@@ -165,8 +199,7 @@ class Matcher:
         self._check(state)
         if state <= FINISHED:
             return Explanation([], b"", state == FINISHED)
-        places = [(rule.name, rule.pointer) for rule in self._stacks.rules(state)]
-        return Explanation(places, self._stacks.next_bytes(state), self._may_end(state))
+        return Explanation(list(places_of(self._stacks, state)), self._stacks.next_bytes(state), self._may_end(state))
 
     def close(self) -> None:
         """Let the states go; calling it again does nothing."""
@@ -198,6 +231,10 @@ class Matcher:
         row = np.empty(self._words, np.int32)
         self._stacks.fill_mask(state, row, budget)
         return row
+
+    def _compute(self, state: int, row: Int32Array) -> None:
+        self._counters.computed += 1
+        self._stacks.fill_mask(state, row)
 
     def _forced_byte(self, state: int) -> int | None:
         """The one byte that may come next, where nothing else may."""

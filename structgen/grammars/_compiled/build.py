@@ -10,7 +10,8 @@ import importlib
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, cast
 
-from structgen.grammars._compiled.functions import compiled
+from structgen.grammars._compiled.entries import rare_functions
+from structgen.grammars._compiled.functions import compiled, use
 from structgen.grammars._compiled.wrappers import add_allocator, add_wrapper
 
 # Numba and llvmlite ship no types; everything that they give passes through here once.
@@ -23,7 +24,7 @@ _cpu: Any = importlib.import_module("numba.core.registry").cpu_target
 __all__ = ["Pipeline", "build"]
 
 _UNRESOLVED = ".numba.unresolved$"
-_EXTERNALS = ("llvm.", "Py", "_Py", "structgen_")
+_EXTERNALS = ("llvm.", "Py", "structgen_")
 _UNNEEDED_PASSES = {
     "WithLifting",
     "InlineClosureLikes",
@@ -75,12 +76,17 @@ class Pipeline(_compiler.Compiler):
         result = result._replace(entry_point=cast("list[Any]", []).append)
         result.target_context.insert_user_function(result.entry_point, result.fndesc, [result.library])
         _results[result.fndesc.llvm_func_name] = result
+        if function in rare_functions:
+            code = result.library.get_function(result.fndesc.llvm_func_name)
+            code.add_function_attribute("noinline")
+            code.add_function_attribute("cold")
         return result
 
 
 def build(entries: Mapping[str, Callable[..., object]]) -> bytes:
     """An object file with what Python can call for each of ``entries``, under these names (see `wrappers`)."""
-    results = {name: compiled(entry) for name, entry in entries.items()}
+    use(no_cpython_wrapper=True, no_cfunc_wrapper=True, pipeline_class=Pipeline)
+    results = {name: next(iter(compiled(entry).overloads.values())) for name, entry in entries.items()}
     codegen = _cpu.target_context.codegen()
     library = codegen.create_library("structgen")
     module = library._final_module

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
+import gc
 import importlib
 import logging
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Mapping
 from typing import Any
 
 from structgen.grammars._compiled import machine, store
 
-__all__ = ["Entry", "Inlined", "Inner", "add_entry", "prepare"]
+__all__ = ["Entry", "Inlined", "Inner", "add_entry", "prepare", "rare_functions"]
 
 _log = logging.getLogger("structgen")
 
@@ -35,11 +37,17 @@ class Entry(functools.partial[Any]):
         partial.__setstate__((function, (), {}, self.__dict__))
 
 
+rare_functions: set[Callable[..., Any]] = set()
+"""Those that stay out of their callers, so that these stay small and are inlined in turn."""
+
+
 class Inner:
     """A function that compiled code calls."""
 
-    def __init__(self, function: Callable[..., Any]) -> None:
+    def __init__(self, function: Callable[..., Any], is_rare: bool = False) -> None:
         self._function = function
+        if is_rare:
+            rare_functions.add(function)
         functools.update_wrapper(self, function)
 
     @property
@@ -89,22 +97,45 @@ def prepare() -> float | None:
         seconds, code = None, place.read()
         if code is None:
             begin = time.monotonic()
-            with place.alone():
-                code = place.read() or _build(functions, place)
+            with place.alone(), _no_collection():
+                code = place.read()
+                if code is None:
+                    code = _build(functions, place)
             seconds = time.monotonic() - begin
-        made = machine.load(code, functions)
+        made = machine.load(code, functions) if code else _plain(functions)
         for name, function in made.items():
             _waiting.pop(name).become(function)
         return seconds
 
 
 def _build(functions: Mapping[str, Callable[..., Any]], place: store.Place) -> bytes:
+    """The machine code, nothing where Numba must be used as its users do; kept in any case."""
     _log.warning("structgen: compiling the grammar code for this machine, once; it takes about ten seconds")
-    code = importlib.import_module("structgen.grammars._compiled.build").build(functions)
+    try:
+        code = importlib.import_module("structgen.grammars._compiled.build").build(functions)
+    except (AttributeError, ImportError, NotImplementedError, TypeError) as error:
+        _log.warning("structgen: this version of Numba is unknown, so each start will take a minute: %r", error)
+        code = b""
     if place.write(code) is None:
         _log.warning("structgen: no folder to keep compiled code in; set STRUCTGEN_CACHE to one that can be written")
     return code
 
 
+@contextlib.contextmanager
+def _no_collection() -> Generator[None]:
+    """Numba makes objects by the million and few cycles: looking for those takes a tenth of its time."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
+
+
 def _functions() -> Any:
     return importlib.import_module("structgen.grammars._compiled.functions")
+
+
+def _plain(functions: Mapping[str, Callable[..., Any]]) -> dict[str, Callable[..., Any]]:
+    return importlib.import_module("structgen.grammars._compiled.plain").compile_plainly(functions)

@@ -14,7 +14,7 @@ from structgen.grammars._compiled.emit import emit
 _numba: Any = importlib.import_module("numba")
 _registry: Any = importlib.import_module("numba.core.registry")
 
-__all__ = ["called_type", "compiled", "inlined_type"]
+__all__ = ["called_type", "compiled", "inlined_type", "use"]
 
 _SIGNATURES = {
     "None": "void",
@@ -38,10 +38,20 @@ def _signature(function: Callable[..., object]) -> str:
     return f"{result}({', '.join(_SIGNATURES[kind] for kind in types.values())})"
 
 
+_options: dict[str, Any] = {}
+"""How Numba is to compile."""
+
+
+def use(**options: Any) -> None:
+    """Compile as ``options`` say from now on."""
+    _options.clear()
+    _options.update(options)
+    _dispatcher.cache_clear()
+
+
 @functools.cache
 def _dispatcher(function: Callable[..., object]) -> Any:
-    pipeline = importlib.import_module("structgen.grammars._compiled.build").Pipeline
-    dispatcher = _numba.njit(no_cpython_wrapper=True, no_cfunc_wrapper=True, pipeline_class=pipeline)(function)
+    dispatcher = _numba.njit(**_options)(function)
     resolve = dispatcher.get_call_template
 
     def compile_first(*call: Any) -> Any:
@@ -53,13 +63,12 @@ def _dispatcher(function: Callable[..., object]) -> Any:
 
 
 def compiled(function: Callable[..., object]) -> Any:
-    """Numba's result of compiling for the annotated types, and no others: a constant is no type of its own."""
+    """Numba's function, compiled for the annotated types and no others: a constant is no type of its own."""
     dispatcher = _dispatcher(function)
     if not dispatcher.overloads:
         dispatcher.compile(_signature(function))
         dispatcher.disable_compile()
-    (result,) = dispatcher.overloads.values()
-    return result
+    return dispatcher
 
 
 def called_type(function: Callable[..., object]) -> Any:

@@ -16,7 +16,6 @@ _binding: Any = importlib.import_module("llvmlite.binding")
 __all__ = ["load", "target"]
 
 _METH_FASTCALL = 0x80
-_DTYPES = ("int32", "uint8", "int64")
 
 
 class _Method(ctypes.Structure):
@@ -59,15 +58,23 @@ def load(code: bytes, names: Iterable[str]) -> dict[str, Callable[..., Any]]:
 def _prepare() -> None:
     _binding.initialize_native_target()
     _binding.initialize_native_asmprinter()
-    _binding.add_symbol("structgen_raise", id(_raise))
-    _binding.add_symbol("structgen_ndarray", id(np.ndarray))
-    for name in _DTYPES:
-        _binding.add_symbol(f"structgen_{name}", id(np.dtype(name)))
+    for name, one in _OBJECTS.items():
+        _binding.add_symbol(f"structgen_{name}", id(one))
 
 
 def _raise(pickled: bytes) -> None:
     kind, arguments, *_ = pickle.loads(pickled)
     raise kind(*(arguments or ()))
+
+
+_OBJECTS: dict[str, object] = {
+    "None": None,
+    "TypeError": TypeError,
+    "ndarray": np.ndarray,
+    "raise": _raise,
+    **{name: np.dtype(name) for name in ("int32", "int64", "uint8")},
+}
+"""What machine code refers to, by ``structgen_`` and this name."""
 
 
 def _function(name: str, address: int) -> Callable[..., Any]:

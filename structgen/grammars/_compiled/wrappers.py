@@ -15,10 +15,7 @@ _ir: Any = importlib.import_module("llvmlite.ir")
 _types: Any = importlib.import_module("numba.core.types")
 _arrays: Any = importlib.import_module("numba.np.arrayobj")
 
-__all__ = ["ARRAY_DTYPES", "add_allocator", "add_wrapper"]
-
-ARRAY_DTYPES = ("int32", "uint8", "int64")
-"""What arrays may hold; `machine` defines ``structgen_`` and this as the address of numpy's object for it."""
+__all__ = ["add_allocator", "add_wrapper"]
 
 _I1, _I8, _I32, _I64 = (_ir.IntType(bits) for bits in (1, 8, 32, 64))
 _POINTER = _I8.as_pointer()
@@ -88,7 +85,7 @@ class _Wrapper:
 
     def _boxed(self, result: Any) -> Any:
         if self.description.restype == _types.none:
-            return self._call("Py_NewRef", _POINTER, self._symbol("_Py_NoneStruct"))
+            return self._call("Py_NewRef", _POINTER, self._symbol("structgen_None"))
         if self.description.restype == _types.boolean:
             return self._call("PyBool_FromLong", _POINTER, self.builder.zext(result, _I64))
         return self._call("PyLong_FromLongLong", _POINTER, result)
@@ -105,7 +102,7 @@ class _Wrapper:
         """Raise `TypeError`."""
         builder = self.builder
         with builder.if_then(builder.not_(holds), likely=False):
-            kind = builder.load(builder.bitcast(self._symbol("PyExc_TypeError"), _POINTER.as_pointer()))
+            kind = self._symbol("structgen_TypeError")
             text = self.context.insert_const_string(self.module, f"{self.function.name}: {wanted}")
             self._call("PyErr_SetString", _ir.VoidType(), kind, text)
             builder.ret(_POINTER(None))
@@ -117,6 +114,7 @@ class _Wrapper:
         return self.builder.icmp_unsigned("==", value, self._symbol(symbol))
 
     def _symbol(self, name: str) -> Any:
+        """The object that `machine` gives this name; Python's own names for them Numba gives another meaning."""
         known = self.module.globals.get(name)
         return known or _ir.GlobalVariable(self.module, _I8, name)
 

@@ -6,7 +6,7 @@ import itertools
 import json
 import threading
 from collections.abc import Callable
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from structgen.grammars.automaton import walk
 from structgen.grammars.automaton._jit import Int32Array, Int32Table, Int64Array
 from structgen.grammars.automaton.analysis import analyse
 from structgen.grammars.automaton.determinize import rehash_states
-from structgen.grammars.automaton.facts import Called, Lengths
+from structgen.grammars.automaton.facts import Called, Facts, Lengths
 from structgen.grammars.automaton.fill import advance_token, fill_mask, fill_masks
 from structgen.grammars.automaton.frame_tables import write_array, write_object
 from structgen.grammars.automaton.frames import rehash_frames
@@ -23,9 +23,9 @@ from structgen.grammars.automaton.interior_store import InteriorStore
 from structgen.grammars.automaton.lowering import Lowering
 from structgen.grammars.automaton.registers import rehash_registers
 from structgen.grammars.automaton.spellings import enter_extension, rehash_extensions, rehash_spellings
-from structgen.grammars.automaton.stacks import after_token, rehash_sets, start_set
+from structgen.grammars.automaton.stacks import rehash_sets, start_set
+from structgen.grammars.automaton.string_records import rehash_strings
 from structgen.grammars.automaton.string_tables import StringTables
-from structgen.grammars.automaton.strings import rehash_strings
 from structgen.grammars.automaton.tables import (
     ACCEPT,
     ARRAY_RULE,
@@ -49,6 +49,7 @@ from structgen.grammars.automaton.tables import (
     N_LINKS,
     N_MEMO,
     N_NODES,
+    N_REGISTERS,
     N_ROWS,
     N_RULES,
     N_SETS,
@@ -69,15 +70,15 @@ from structgen.grammars.automaton.tables import (
     SETS,
     SPELLINGS,
     STATES,
-    TOKEN,
-    U_FIRST,
     STRING_RULE,
+    TOKEN,
     TRANSITIONS,
+    U_FIRST,
     U_KIND,
     U_LEAF,
     U_NODE,
-    InteriorWanted,
     U_STATE,
+    InteriorWanted,
     KeysWanted,
     OutOfRoom,
     RuleWanted,
@@ -89,9 +90,21 @@ from structgen.grammars.byte_dfa import ByteDfa
 from structgen.grammars.expr import Rule
 from structgen.grammars.values import ArrayValue, ObjectSpec, ObjectValue, Regular, StringValue
 
-__all__ = ["StackAutomaton"]
+__all__ = ["Size", "StackAutomaton"]
 
 _Result = TypeVar("_Result")
+
+_WANTED = (OutOfRoom, RuleWanted, KeysWanted, InteriorWanted)
+"""What compiled code stops for."""
+
+
+class Size(NamedTuple):
+    """How much an automaton holds."""
+
+    states: int
+    rules: int
+    registers: int
+    bytes: int
 
 
 class StackAutomaton:
@@ -109,6 +122,8 @@ class StackAutomaton:
         Of the vocabulary.
     max_bytes : int
         Limit on the tables.
+    facts : dict, optional
+        Of the rules, where they are known.
 
     Raises
     ------
@@ -119,12 +134,17 @@ class StackAutomaton:
     """
 
     def __init__(
-        self, start: Rule, lengths: Lengths, interiors: InteriorStore, max_bytes: int
+        self,
+        start: Rule,
+        lengths: Lengths,
+        interiors: InteriorStore,
+        max_bytes: int,
+        facts: dict[Called, Facts] | None = None,
     ) -> None:
-        self._facts = analyse(start, lengths)
+        self._facts = analyse(start, lengths) if facts is None else facts
         if not self._facts[start].productive:
             raise EmptyLanguage(f"{start.name} is unsatisfiable: no text matches it")
-        self._lengths, self._interiors, self._max_bytes = lengths, interiors, max_bytes
+        self._start, self._lengths, self._interiors, self._max_bytes = start, lengths, interiors, max_bytes
         self._tables = Tables()
         self._lock = threading.RLock()
         self._rule_numbers: dict[Called, int] = {start: 0}
@@ -135,6 +155,15 @@ class StackAutomaton:
         self._strings = StringTables(self._tables, self._make_room, lengths.single)
         self._publish_rules()
         self.start = self._run(lambda memory: start_set(memory, 0))
+
+    def renewed(self) -> StackAutomaton:
+        """The automaton of the same grammar with empty tables."""
+        return StackAutomaton(self._start, self._lengths, self._interiors, self._max_bytes, self._facts)
+
+    def size(self) -> Size:
+        """Count what is there."""
+        tables = self._tables
+        return Size(self.states, tables.count(N_RULES), tables.count(N_REGISTERS) - 1, self.nbytes)
 
     @property
     def nbytes(self) -> int:
@@ -156,7 +185,7 @@ class StackAutomaton:
                 interiors, _ = self._interiors.snapshot
                 try:
                     return advance_token(self._tables.address, interiors, state, token_id)
-                except (OutOfRoom, RuleWanted, KeysWanted, InteriorWanted) as wanted:
+                except _WANTED as wanted:
                     self._provide(wanted)
 
     def advance_bytes(self, state: int, text: bytes) -> int:
@@ -174,7 +203,7 @@ class StackAutomaton:
                 interiors, _held = self._interiors.snapshot
                 try:
                     return fill_mask(self._tables.address, interiors, state, budget, row)
-                except (OutOfRoom, RuleWanted, KeysWanted, InteriorWanted) as wanted:
+                except _WANTED as wanted:
                     self._provide(wanted)
 
     def fill_masks(self, states: Int64Array, rows: Int32Table) -> int:
@@ -185,7 +214,7 @@ class StackAutomaton:
                 interiors, _held = self._interiors.snapshot
                 try:
                     return fill_masks(self._tables.address, interiors, states, rows, begin)
-                except (OutOfRoom, RuleWanted, KeysWanted, InteriorWanted) as wanted:
+                except _WANTED as wanted:
                     begin = self._tables.count(C_DONE)
                     self._provide(wanted)
 
@@ -234,19 +263,20 @@ class StackAutomaton:
             while True:
                 try:
                     return work(self._tables.address)
-                except (OutOfRoom, RuleWanted, KeysWanted) as wanted:
+                except _WANTED as wanted:
                     self._provide(wanted)
 
     def _provide(self, wanted: Exception) -> None:
-        """Make what compiled code has stopped for want of: room, a rule, keys, an interior."""
+        """Make the room, the rule, the keys or the interior for want of which compiled code has stopped."""
+        count = self._tables.count
         if isinstance(wanted, OutOfRoom):
-            self._grow(self._tables.count(C_WANTED_TABLE))
+            self._grow(count(C_WANTED_TABLE))
         elif isinstance(wanted, RuleWanted):
-            self._lower(self._tables.count(C_WANTED_RULE))
+            self._lower(count(C_WANTED_RULE))
         elif isinstance(wanted, KeysWanted):
-            self._extend(self._tables.count(C_WANTED_KEYS), self._tables.count(C_WANTED_SPELLING))
+            self._extend(count(C_WANTED_KEYS), count(C_WANTED_SPELLING))
         else:
-            leaf, trie, node, state = (self._tables.count(C_WANTED_LEAF + place) for place in range(4))
+            leaf, trie, node, state = (count(C_WANTED_LEAF + place) for place in range(4))
             self._run(lambda memory: self._interiors.add(memory, leaf, trie, node, state))
 
     def _grow(self, table: int, rows: int = 0) -> None:
@@ -284,7 +314,11 @@ class StackAutomaton:
             self._write(number, ARRAY_RULE, written)
         elif isinstance(one, StringValue):
             self._write(number, STRING_RULE, self._strings.string(one.language, number))
-            self._tables[RULES][number, U_LEAF] = self._interiors.leaf(one.language)
+            dfa = one.language.dfa
+            leaf, values = (
+                (self._interiors.leaf(one.language), 0) if dfa is None else (self._interiors.leaf(dfa), len(dfa))
+            )
+            self._tables[RULES][number, [U_LEAF, U_FIRST]] = leaf, values
         elif isinstance(one, Regular):
             self._write_regular(number, one.dfa)
         else:

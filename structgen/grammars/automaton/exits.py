@@ -172,7 +172,12 @@ def collect(
 
 @compiled
 def flatten(
-    exits: Int32Table, lists: Int32Table, nodes: Int32Array, children: Int32Array, firsts: Int32Array, tokens: Int32Array
+    exits: Int32Table,
+    lists: Int32Table,
+    nodes: Int32Array,
+    children: Int32Array,
+    firsts: Int32Array,
+    tokens: Int32Array,
 ) -> None:
     """Write the exits' trie as `walk.Trie` has it, a byte to a number yet."""
     used, count = 0, 1

@@ -37,6 +37,7 @@ from structgen.grammars.automaton.tables import (
     C_END_EXCEPTION,
     C_FIRST_EXCEPTION,
     C_KEEPS_SPELLING,
+    C_LONGEST,
     EXCEPTIONS,
     F_FRAME,
     F_TOKENS,
@@ -201,6 +202,7 @@ def _fill(m: Memory, s: Memory, closed: int, budget: int, row: Memory) -> None:
     longest = load(s, H_LONGEST) + 2
     levels, path = np.empty(_LEVEL * longest, np.int64), np.empty(3 * longest + 2 * MOST_TAKEN, np.int64)
     set_count(m, C_KEEPS_SPELLING, 0)
+    set_count(m, C_LONGEST, load(s, H_LONGEST))
     set_count(m, C_BLANK, 1)
     set_count(m, N_JOBS, 0)
     set_count(m, N_CLOSERS, 0)

@@ -29,7 +29,8 @@ from structgen.grammars.automaton.registers import (
     way_of,
 )
 from structgen.grammars.automaton.spellings import extended_keys, longer_spelling
-from structgen.grammars.automaton.strings import key_interval, key_label, key_name, key_others, key_rest, key_start
+from structgen.grammars.automaton.string_keys import key_interval, key_label, key_name, key_others, key_rest
+from structgen.grammars.automaton.strings import key_start
 from structgen.grammars.automaton.tables import (
     A_RULE,
     ARRAY_RULE,

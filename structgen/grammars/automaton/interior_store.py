@@ -28,8 +28,6 @@ from structgen.grammars.automaton.interiors import (
     H_HASH_ROWS,
     H_LONGEST,
     H_PARTS,
-    H_STARTS,
-    H_TEXT,
     H_TOKEN_COUNT,
     H_WORDS,
     HEADER,
@@ -37,12 +35,13 @@ from structgen.grammars.automaton.interiors import (
 from structgen.grammars.automaton.leaves import ANY_STRING, LEAVES
 from structgen.grammars.automaton.walk import Trie
 from structgen.grammars.byte_dfa import ByteDfa
+from structgen.grammars.char_dfa import CharDfa
 from structgen.grammars.expr import Expr
 from structgen.grammars.language import ALL, Language
 
 __all__ = ["InteriorStore", "Leaf"]
 
-Leaf = Expr | ByteDfa | Language
+Leaf = Expr | ByteDfa | CharDfa | Language
 """What a leaf is: the body of a rule that calls none, a DFA, or the language of a string."""
 
 _MAX_BYTES, _MASKS = 32 << 20, 1024

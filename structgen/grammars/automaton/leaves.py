@@ -12,15 +12,22 @@ from structgen.grammars.automaton._jit import Int64Array, Memory, inner
 from structgen.grammars.automaton.determinize import next_state
 from structgen.grammars.automaton.frames import after_space
 from structgen.grammars.automaton.spelling import BACKSLASH, NONE, QUOTE
-from structgen.grammars.automaton.strings import START, text_place
+from structgen.grammars.automaton.string_rests import START, text_place
+from structgen.grammars.automaton.string_tables import ANY_VALUE
 from structgen.grammars.automaton.tables import (
     ACCEPT,
     BYTES,
     BYTESETS,
     C_LAYOUT,
+    C_LONGEST,
+    ENDLESS,
     F_FINAL,
     F_FRAME,
     F_LABEL,
+    G_HIGH,
+    G_LOW,
+    G_RULE,
+    G_SET_COUNT,
     G_TEXT,
     G_VALUE,
     I_STATE,
@@ -51,6 +58,7 @@ from structgen.grammars.automaton.tables import (
     TRANSITIONS,
     U_FIRST,
     U_LEAF,
+    X_COUNT,
     X_DEPTH,
     X_MACHINE,
     X_PHASE,
@@ -81,15 +89,16 @@ ANY_STRING, SPACE, UNCLOSED, LEAVES = 1, 2, 3, 4
 of the others."""
 WHITE_SPACE = -16
 
-_COLUMNS = 8
-"""Of a string machine's record, those that tell states apart, the machine itself not."""
-
 
 @inner
 def leaf_of(m: Memory, state: int) -> int:
     """The number of the leaf that ``state`` belongs to, 0 where it belongs to none."""
     if cell(m, STATES, state, S_FLAGS) & F_FRAME:
         return 0
+    if cell(m, STATES, state, S_COUNT) == STRING:
+        record = cell(m, STATES, state, S_NODES)
+        if cell(m, RECORDS, record, X_VALUE) == ANY_VALUE and cell(m, RECORDS, record, X_TEXT_END) == 0:
+            return ANY_STRING
     return cell(m, RULES, cell(m, STATES, state, S_RULE), U_LEAF)
 
 
@@ -99,7 +108,7 @@ def key_count(m: Memory, state: int) -> int:
     if state < 0:
         return 2
     count = cell(m, STATES, state, S_COUNT)
-    return _COLUMNS - 1 if count == STRING else max(1, count)
+    return _COLUMNS if count == STRING else max(1, count)
 
 
 @inner
@@ -114,14 +123,43 @@ def key_at(m: Memory, state: int, place: int) -> int:
     return (cell(m, STATE_NODES, first + place, 0) if count else state) - base
 
 
+_COLUMNS = 8
+"""Numbers that tell apart the states of string machines: those that stand in their records, but for the machine, and how
+many characters are still to come at least and at most."""
+
+
 @inner
 def _record_at(m: Memory, record: int, place: int) -> int:
-    value, machine = cell(m, RECORDS, record, X_TEXT + place), cell(m, RECORDS, record, X_MACHINE)
+    machine = cell(m, RECORDS, record, X_MACHINE)
+    if place == _COLUMNS - 2:
+        return _least(m, record, machine)
+    if place == _COLUMNS - 1:
+        return _most(m, record, machine)
+    value = cell(m, RECORDS, record, X_TEXT + place)
     if place < 2:
         return value - cell(m, MACHINES, machine, G_TEXT) if cell(m, RECORDS, record, X_TEXT_END) else 0
     if place == X_VALUE - X_TEXT and value >= 0:
         return value - cell(m, MACHINES, machine, G_VALUE)
     return value
+
+
+@inner
+def _least(m: Memory, record: int, machine: int) -> int:
+    if cell(m, RECORDS, record, X_COUNT) < 0:
+        return 0
+    least = max(0, cell(m, MACHINES, machine, G_LOW) - cell(m, RECORDS, record, X_COUNT))
+    return min(least, get_count(m, C_LONGEST)) if cell(m, RECORDS, record, X_VALUE) == ANY_VALUE else least
+
+
+@inner
+def _most(m: Memory, record: int, machine: int) -> int:
+    """-1 where a token is too short for it to matter."""
+    high = cell(m, MACHINES, machine, G_HIGH)
+    if cell(m, RECORDS, record, X_COUNT) < 0 or high == ENDLESS:
+        return -1
+    most = high - cell(m, RECORDS, record, X_COUNT)
+    far = get_count(m, C_LONGEST) + cell(m, RULES, cell(m, MACHINES, machine, G_RULE), U_FIRST)
+    return -1 if most >= far and cell(m, MACHINES, machine, G_SET_COUNT) == 0 else most
 
 
 @inner

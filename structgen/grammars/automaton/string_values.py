@@ -2,99 +2,84 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import NamedTuple
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from structgen.grammars.automaton._jit import Int32Array
-from structgen.grammars.automaton.spelling import (
-    AFTER_SUPPLEMENTARY,
-    COST_ASCII,
-    COST_BYTE,
-    COST_HEX,
-    COST_TAIL,
-    COST_UTF8,
-    SUPPLEMENTARY,
-)
-from structgen.grammars.automaton.tables import FAR
-from structgen.grammars.language import Language
+from structgen.grammars.automaton.spelling import AFTER_SUPPLEMENTARY, LAST_RANK, SUPPLEMENTARY
+from structgen.grammars.char_dfa import CharDfa
 
-__all__ = ["Texts", "shortest_string", "spelling_costs"]
-
-_SHORT = {0x22: '"', 0x5C: "\\", 0x08: "b", 0x0C: "f", 0x0A: "n", 0x0D: "r", 0x09: "t"}
+__all__ = ["ANY", "RankedDfa", "ranked", "ranks_of", "sorted_by_rank"]
 
 
-@lru_cache(maxsize=8)
-def spelling_costs(single: int) -> Int32Array:
-    """What `spelling` keeps at the start of POOL, for the bytes that are tokens by themselves: a 256-bit integer."""
+class RankedDfa(NamedTuple):
+    """An automaton over ranks, whose states may say which of several languages hold the text that leads to them."""
 
-    def cost(*spellings: bytes) -> int:
-        """Of the cheapest of some spellings."""
-        return min((len(one) for one in spellings if all(single >> byte & 1 for byte in one)), default=FAR)
-
-    escapes = cost(b"\\u0123456789abcdef") < FAR
-    tails = cost(bytes(range(0x80, 0xF5)).translate(None, b"\xc0\xc1")) < FAR
-    costs = np.full(COST_HEX + 1, FAR, np.int32)
-    costs[COST_HEX], costs[COST_TAIL] = 1 if escapes else FAR, 1 if tails else FAR
-    for byte in range(256):
-        costs[COST_BYTE + byte] = cost(bytes([byte]))
-    for point in range(128):
-        raw = [bytes([point])] if point >= 0x20 and point not in (0x22, 0x5C) else []
-        short = [f"\\{_SHORT[point]}".encode()] if point in _SHORT else []
-        costs[COST_ASCII + point] = min(cost(*raw, *short), 6 if escapes else FAR)
-    for tail in (1, 2, 3):
-        costs[COST_UTF8 + tail] = min(tail + 1 if tails else FAR, (12 if tail == 3 else 6) if escapes else FAR)
-    costs.flags.writeable = False
-    return costs
+    starts: Int32Array
+    """int32[states + 1]: where the intervals of each state begin."""
+    firsts: Int32Array
+    """int32[intervals]: sorted in each state; neighbours that touch lead to different states."""
+    lasts: Int32Array
+    targets: Int32Array
+    labels: tuple[int, ...]
+    """By state, a bit for each language."""
+    masks: tuple[int, ...]
+    """Of the languages that hold the text so far or a longer one."""
 
 
-class Texts(NamedTuple):
-    """Texts in the order of their ranks."""
+_NUMBERS = np.array([0, 1, LAST_RANK], np.int32)
+ANY = RankedDfa(_NUMBERS[:2], _NUMBERS[:1], _NUMBERS[2:], _NUMBERS[:1], (1,), (1,))
+"""Every string."""
 
-    texts: tuple[str, ...]
-    ranks: Int32Array
-    """Of all characters, one text after the other."""
-    lengths: list[int]
-    costs: Int32Array
-    """Bytes that spell each."""
-
-    @classmethod
-    def of(cls, texts: tuple[str, ...], single: int) -> Texts:
-        """Of ``texts``, which are sorted by code points, for a vocabulary with the bytes ``single``."""
-        joined = "".join(texts)
-        ranks = np.frombuffer(joined.encode("utf-32-le"), np.int32)
-        if not joined.isascii() and int(ranks.max()) >= SUPPLEMENTARY:
-            # UTF-16 sorts as ranks do, and ranks are all that tells the two orders apart.
-            texts = tuple(sorted(texts, key=lambda text: text.encode("utf-16-be")))
-            ranks = _ranks(np.frombuffer("".join(texts).encode("utf-32-le"), np.int32))
-        lengths = list(map(len, texts))
-        return cls(texts, ranks, lengths, _text_costs(ranks, lengths, spelling_costs(single)))
+_ranked: WeakKeyDictionary[CharDfa, RankedDfa] = WeakKeyDictionary()
 
 
-def _ranks(points: Int32Array) -> Int32Array:
+def ranked(dfa: CharDfa | None) -> RankedDfa:
+    """``dfa`` over ranks; ``None``: every string."""
+    if dfa is None:
+        return ANY
+    found = _ranked.get(dfa)
+    if found is None:
+        starts, firsts, lasts, targets, accepting = dfa.intervals
+        if len(lasts) and int(lasts.max()) >= SUPPLEMENTARY:
+            starts, firsts, lasts, targets = _by_rank(starts, firsts, lasts, targets)
+        labels = tuple(map(int, accepting))
+        found = _ranked[dfa] = RankedDfa(starts, firsts, lasts, targets, labels, (1,) * len(labels))
+    return found
+
+
+def _by_rank(
+    starts: Int32Array, lows: Int32Array, highs: Int32Array, targets: Int32Array
+) -> tuple[Int32Array, Int32Array, Int32Array, Int32Array]:
+    """Cut intervals between U+FFFF and U+10000, sort the pieces and join those that touch."""
+    states = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
+    cut = np.flatnonzero((lows < 0x10000) & (highs >= 0x10000))
+    states, targets = np.concatenate((states, states[cut])), np.concatenate((targets, targets[cut]))
+    firsts = ranks_of(np.concatenate((lows, np.full(len(cut), 0x10000, np.int32))))
+    ends = np.concatenate((highs, highs[cut]))
+    ends[cut] = 0xFFFF
+    lasts = ranks_of(ends)
+    order = np.lexsort((firsts, states))
+    states, firsts, lasts, targets = states[order], firsts[order], lasts[order], targets[order]
+    touch = (states[1:] == states[:-1]) & (targets[1:] == targets[:-1]) & (firsts[1:] == lasts[:-1] + 1)
+    begins, ends = np.append(True, ~touch), np.append(~touch, True)
+    counts = np.bincount(states[begins], minlength=len(starts) - 1)
+    return np.append(0, np.cumsum(counts)).astype(np.int32), firsts[begins], lasts[ends], targets[begins]
+
+
+def ranks_of(points: Int32Array) -> Int32Array:
     """As `spelling.rank_of`."""
     ranks = np.where(points < 0x10000, points + (AFTER_SUPPLEMENTARY - 0xE000), points - (0x10000 - SUPPLEMENTARY))
     return np.where(points < SUPPLEMENTARY, points, ranks).astype(np.int32)
 
 
-def _text_costs(ranks: Int32Array, lengths: list[int], costs: Int32Array) -> Int32Array:
-    each = costs[COST_ASCII + np.minimum(ranks, 127)].astype(np.int64)
-    if len(ranks) and int(ranks.max()) > 127:
-        is_pair = (ranks >= SUPPLEMENTARY) & (ranks < AFTER_SUPPLEMENTARY)
-        tails = (ranks >= 0x80).astype(np.int32) + (ranks >= 0x800) + is_pair
-        each = np.where(tails > 0, costs[COST_UTF8 + tails], each)
-    sums = np.zeros(len(each) + 1, np.int64)
-    np.cumsum(each, out=sums[1:])
-    ends = np.cumsum(lengths)
-    return np.minimum(sums[ends] - sums[ends - np.array(lengths)], FAR).astype(np.int32)
-
-
-@lru_cache(maxsize=4096)
-def shortest_string(language: Language, single: int) -> int:
-    """The single-byte tokens that spell the shortest string of ``language``, quotes included; `FAR`: not possible."""
-    costs = spelling_costs(single)
-    quotes = 2 * int(costs[COST_BYTE + 0x22])
-    if language.texts is not None:
-        return min(FAR, quotes + int(Texts.of(language.texts, single).costs.min()))
-    return min(FAR, quotes)
+def sorted_by_rank(texts: tuple[str, ...]) -> tuple[tuple[str, ...], Int32Array]:
+    """Texts, sorted by code points, in the order of their ranks, and the ranks of all their characters."""
+    joined = "".join(texts)
+    points = np.frombuffer(joined.encode("utf-32-le"), np.int32)
+    if joined.isascii() or int(points.max()) < SUPPLEMENTARY:
+        return texts, points
+    texts = tuple(sorted(texts, key=lambda text: text.encode("utf-16-be")))  # which sorts as ranks do
+    return texts, ranks_of(np.frombuffer("".join(texts).encode("utf-32-le"), np.int32))

@@ -19,11 +19,7 @@ languages of others that hold it. A declared name is never an other.
 
 from __future__ import annotations
 
-from typing import Any
-
-import numpy as np
-
-from structgen.grammars.automaton._jit import Memory, compiled, inner, int64
+from structgen.grammars.automaton._jit import Memory, inner
 from structgen.grammars.automaton.spelling import (
     BACKSLASH,
     MISSPELT,
@@ -34,22 +30,32 @@ from structgen.grammars.automaton.spelling import (
     last_rank,
     plain_point,
     rank_cost,
-    rest_cost,
+)
+from structgen.grammars.automaton.string_keys import is_key, key_interval, key_label, key_name, key_others, others_of
+from structgen.grammars.automaton.string_records import intern_record, write_record
+from structgen.grammars.automaton.string_rests import (
+    END,
+    FULL,
+    NEVER,
+    START,
+    bounded_rest,
+    interval_end,
+    interval_place,
+    is_bounded,
+    text_place,
 )
 from structgen.grammars.automaton.tables import (
-    D_COUNT,
-    D_DISTANCE,
     D_FIRST,
     D_LABEL,
     D_LABEL_2,
-    D_MASK,
-    D_MASK_2,
+    ENDLESS,
     F_BYTES,
     F_FINAL,
     F_LABEL,
     FAR,
+    G_HIGH,
     G_IS_KEYS,
-    G_RULE,
+    G_LOW,
     G_START,
     G_TEXT,
     G_TEXT_END,
@@ -58,27 +64,13 @@ from structgen.grammars.automaton.tables import (
     INTERVALS,
     MACHINES,
     N_FROM,
-    N_RECORDS,
-    N_ROWS,
-    N_STATES,
     N_TARGET,
     N_TO,
-    NO_ROW,
     NO_STATE,
-    POOL,
-    RECORD_HASH,
     RECORDS,
-    S_COUNT,
-    S_DISTANCE,
-    S_FLAGS,
     S_NODES,
     S_ROW,
-    S_RULE,
     STATES,
-    STRING,
-    T_COST,
-    T_FIRST,
-    T_LABEL,
     T_LENGTH,
     TEXTS,
     TRANSITIONS,
@@ -92,16 +84,11 @@ from structgen.grammars.automaton.tables import (
     X_PHASE,
     X_POINT,
     X_SPENT,
-    X_STATE,
     X_TEXT,
     X_TEXT_END,
     X_VALUE,
     cell,
-    get_count,
-    need,
     put,
-    rows_of,
-    set_count,
 )
 
 __all__ = [
@@ -111,99 +98,11 @@ __all__ = [
     "key_label",
     "key_name",
     "key_others",
-    "key_rest",
     "key_start",
-    "rehash_strings",
     "string_start",
     "string_step",
-    "text_place",
     "undeclared",
 ]
-
-# Phases beside those of `spelling`; FULL is added to a partial character's.
-START, END, FULL = 15, 16, 32
-
-MANY_TEXTS = 8
-"""Among fewer texts a state's transitions are computed anew each time, which takes no longer than to store them."""
-
-
-@inner
-def _hash_record(m: Memory, record: int) -> int:
-    """Of what tells records apart: the columns up to `X_COUNT`."""
-    value: Any = np.uint64(14695981039346656037)
-    for column in range(X_COUNT + 1):
-        value = (value ^ np.uint64(cell(m, RECORDS, record, column))) * np.uint64(1099511628211)
-    return int64((value ^ (value >> np.uint64(29))) & np.uint64(0x7FFFFFFF))
-
-
-@inner
-def _are_alike(m: Memory, record: int, other: int) -> bool:
-    alike = True
-    for column in range(X_COUNT + 1):
-        alike &= cell(m, RECORDS, record, column) == cell(m, RECORDS, other, column)
-    return alike
-
-
-@inner
-def _intern(m: Memory, flags: int) -> int:
-    """The state whose record was written behind the last one; an old one where there is one."""
-    record = get_count(m, N_RECORDS)
-    last = rows_of(m, RECORD_HASH) - 1
-    slot = _hash_record(m, record) & last
-    while cell(m, RECORD_HASH, slot, 0) != 0:
-        known = cell(m, RECORD_HASH, slot, 0) - 1
-        if _are_alike(m, record, known):
-            return cell(m, RECORDS, known, X_STATE)
-        slot = (slot + 1) & last
-    state = _append(m, record, flags)
-    put(m, RECORD_HASH, slot, 0, record + 1)
-    return state
-
-
-@inner
-def _append(m: Memory, record: int, flags: int) -> int:
-    state, row = get_count(m, N_STATES), get_count(m, N_ROWS)
-    has_row = flags == F_BYTES and _is_worth_a_row(m, record)
-    need(m, STATES, state + 1)
-    need(m, TRANSITIONS, row + has_row)
-    put(m, RECORDS, record, X_STATE, state)
-    put(m, STATES, state, S_NODES, record)
-    put(m, STATES, state, S_COUNT, STRING)
-    put(m, STATES, state, S_FLAGS, flags)
-    put(m, STATES, state, S_DISTANCE, _distance(m, record) if flags == F_BYTES else 0)
-    put(m, STATES, state, S_RULE, cell(m, MACHINES, cell(m, RECORDS, record, X_MACHINE), G_RULE))
-    put(m, STATES, state, S_ROW, row if has_row else NO_ROW)
-    set_count(m, N_STATES, state + 1)
-    set_count(m, N_ROWS, row + has_row)
-    set_count(m, N_RECORDS, record + 1)
-    return state
-
-
-@inner
-def _is_worth_a_row(m: Memory, record: int) -> bool:
-    texts = cell(m, RECORDS, record, X_TEXT_END) - cell(m, RECORDS, record, X_TEXT)
-    is_inside = cell(m, RECORDS, record, X_PHASE) != START and cell(m, RECORDS, record, X_COUNT) < 0
-    return is_inside and (texts >= MANY_TEXTS or texts == 0)
-
-
-@inner
-def _write(m: Memory, machine: int, text: int, end: int, depth: int, value: int, phase: int, point: int) -> int:
-    """Write a record behind the last one, where it stays if it is new; returns its number."""
-    record = get_count(m, N_RECORDS)
-    need(m, RECORDS, record + 1)
-    put(m, RECORDS, record, X_MACHINE, machine)
-    put(m, RECORDS, record, X_TEXT, text)
-    put(m, RECORDS, record, X_TEXT_END, end)
-    put(m, RECORDS, record, X_DEPTH, depth)
-    put(m, RECORDS, record, X_VALUE, value)
-    put(m, RECORDS, record, X_PHASE, phase)
-    put(m, RECORDS, record, X_POINT, point)
-    put(m, RECORDS, record, X_COUNT, -1)
-    put(m, RECORDS, record, X_SPENT, 0)
-    put(m, RECORDS, record, X_BASE, NO_STATE)
-    put(m, RECORDS, record, X_MASK, 0)
-    put(m, RECORDS, record, X_MASK_2, 0)
-    return record
 
 
 @inner
@@ -213,16 +112,16 @@ def _inside(
     """The state inside a string, or `NO_STATE` where neither a text nor the automaton is left."""
     if text >= end:
         text, end, depth, spent = 0, 0, 0, 0
-    record = _write(m, machine, text, end, depth, value, phase, point)
+    record = write_record(m, machine, text, end, depth, value, phase, point)
     put(m, RECORDS, record, X_SPENT, spent)
     if value >= 0 and cell(m, MACHINES, machine, G_IS_KEYS):
-        mask = _others(m, record)
+        mask = others_of(m, record)
         put(m, RECORDS, record, X_MASK, mask & 0x7FFFFFFF)
         put(m, RECORDS, record, X_MASK_2, mask >> 31)
         if mask == 0:
             value = -1
             put(m, RECORDS, record, X_VALUE, value)
-    return _intern(m, F_BYTES) if value >= 0 or end else NO_STATE
+    return intern_record(m, F_BYTES) if value >= 0 or end else NO_STATE
 
 
 @inner
@@ -230,40 +129,6 @@ def _opened(m: Memory, machine: int, phase: int) -> int:
     """The state before the opening quote, or after it."""
     text, end = cell(m, MACHINES, machine, G_TEXT), cell(m, MACHINES, machine, G_TEXT_END)
     return _inside(m, machine, text, end, 0, cell(m, MACHINES, machine, G_VALUE), phase, 0, 0)
-
-
-@inner
-def text_place(m: Memory, text: int, end: int, depth: int, rank: int) -> int:
-    """The first of the texts ``text`` to ``end`` whose character number ``depth`` is ``rank`` or a greater one."""
-    while text < end:
-        middle = (text + end) >> 1
-        found = -1
-        if depth < cell(m, TEXTS, middle, T_LENGTH):
-            found = cell(m, POOL, cell(m, TEXTS, middle, T_FIRST) + depth, 0)
-        if found < rank:
-            text = middle + 1
-        else:
-            end = middle
-    return text
-
-
-@inner
-def _interval_place(m: Memory, value: int, rank: int) -> int:
-    """The first interval of ``value`` that ends at ``rank`` or behind it; the end of its intervals if there is none."""
-    place = cell(m, VALUES, value, D_FIRST)
-    end = place + cell(m, VALUES, value, D_COUNT)
-    while place < end:
-        middle = (place + end) >> 1
-        if cell(m, INTERVALS, middle, N_TO) < rank:
-            place = middle + 1
-        else:
-            end = middle
-    return place
-
-
-@inner
-def _interval_end(m: Memory, value: int) -> int:
-    return cell(m, VALUES, value, D_FIRST) + cell(m, VALUES, value, D_COUNT)
 
 
 @inner
@@ -277,8 +142,8 @@ def _after(m: Memory, record: int, phase: int, point: int) -> int:
         text = text_place(m, text, end, depth, first)
         end = text_place(m, text, end, depth, last + 1)
     if value >= 0 and not full:
-        place = _interval_place(m, value, first)
-        if place == _interval_end(m, value) or cell(m, INTERVALS, place, N_FROM) > last:
+        place = interval_place(m, value, first)
+        if place == interval_end(m, value) or cell(m, INTERVALS, place, N_FROM) > last:
             value = -1
         elif phase == NONE or (
             text >= end and cell(m, INTERVALS, place, N_FROM) <= first and last <= cell(m, INTERVALS, place, N_TO)
@@ -308,22 +173,43 @@ def _close(m: Memory, record: int) -> int:
     is_keys = cell(m, MACHINES, machine, G_IS_KEYS)
     if not is_keys:
         text, end, mask, mask_2 = 0, 0, 0, 0
-    new = _write(m, machine, text, end, mask_2, -1, END, mask)
+    new = write_record(m, machine, text, end, mask_2, -1, END, mask)
     put(m, RECORDS, new, X_MASK, mask)
     put(m, RECORDS, new, X_MASK_2, mask_2)
-    return _intern(m, F_LABEL if is_keys else F_FINAL)
+    return intern_record(m, F_LABEL if is_keys else F_FINAL)
 
 
 @inner
-def string_step(m: Memory, state: int, byte: int) -> int:
-    """The state of the same machine after ``byte``, or `NO_STATE`, computed."""
+def _counted(m: Memory, base: int, count: int) -> int:
+    """The state of a machine with bounds on the length that is ``base`` after ``count`` characters, or `NO_STATE`."""
+    if base == NO_STATE:
+        return NO_STATE
+    old = cell(m, STATES, base, S_NODES)
+    machine, phase = cell(m, RECORDS, old, X_MACHINE), cell(m, RECORDS, old, X_PHASE)
+    low, high = cell(m, MACHINES, machine, G_LOW), cell(m, MACHINES, machine, G_HIGH)
+    if phase == END:
+        return base if count >= low else NO_STATE
+    if high == ENDLESS and count >= low:
+        return base
+    if bounded_rest(m, old, count) == NEVER:
+        return NO_STATE
+    value, point = cell(m, RECORDS, old, X_VALUE), cell(m, RECORDS, old, X_POINT)
+    record = write_record(m, machine, 0, 0, 0, value, phase, point)
+    put(m, RECORDS, record, X_COUNT, count)
+    put(m, RECORDS, record, X_BASE, base)
+    return intern_record(m, F_BYTES)
+
+
+@inner
+def _step(m: Memory, state: int, byte: int) -> int:
+    """As `string_step`, without a count of characters."""
     record = cell(m, STATES, state, S_NODES)
     phase = cell(m, RECORDS, record, X_PHASE)
-    if byte == QUOTE and phase == START:
-        return _opened(m, cell(m, RECORDS, record, X_MACHINE), NONE)
     if byte == QUOTE and phase == NONE:
         return _close(m, record)
-    if phase in (START, END):
+    if phase == START:
+        return _opened(m, cell(m, RECORDS, record, X_MACHINE), NONE) if byte == QUOTE else NO_STATE
+    if phase == END:
         return NO_STATE
     phase, point = after_byte(phase & ~FULL, cell(m, RECORDS, record, X_POINT), byte)
     return _after(m, record, phase, point) if phase != MISSPELT else NO_STATE
@@ -332,7 +218,7 @@ def string_step(m: Memory, state: int, byte: int) -> int:
 @inner
 def fill_string_transition(m: Memory, state: int, byte: int) -> int:
     """Write to the row of ``state`` where ``byte`` leads, and with it the bytes beside it that lead there too."""
-    target = string_step(m, state, byte)
+    target = _step(m, state, byte)
     record, row = cell(m, STATES, state, S_NODES), cell(m, STATES, state, S_ROW)
     first, last = byte, byte
     if cell(m, RECORDS, record, X_PHASE) == NONE and byte < 0x80 and byte != QUOTE and byte != BACKSLASH:
@@ -340,8 +226,8 @@ def fill_string_transition(m: Memory, state: int, byte: int) -> int:
             first, last = 0, 0x1F
         elif cell(m, RECORDS, record, X_TEXT_END) == 0:
             value = cell(m, RECORDS, record, X_VALUE)
-            place, first, last = _interval_place(m, value, byte), 0x20, 0x7F
-            if place < _interval_end(m, value):
+            place, first, last = interval_place(m, value, byte), 0x20, 0x7F
+            if place < interval_end(m, value):
                 start = cell(m, INTERVALS, place, N_FROM)
                 last = min(last, cell(m, INTERVALS, place, N_TO) if start <= byte else start - 1)
                 first = max(first, start) if start <= byte else first
@@ -354,70 +240,20 @@ def fill_string_transition(m: Memory, state: int, byte: int) -> int:
 
 
 @inner
-def _others(m: Memory, record: int) -> int:
-    """The languages of others, a bit for each, that hold a text which may still come."""
-    value, phase = cell(m, RECORDS, record, X_VALUE), cell(m, RECORDS, record, X_PHASE)
-    if phase in (NONE, START) or phase & FULL:
-        return cell(m, VALUES, value, D_MASK) | cell(m, VALUES, value, D_MASK_2) << 31
-    point, mask = cell(m, RECORDS, record, X_POINT), 0
-    last = last_rank(phase, point)
-    for place in range(_interval_place(m, value, first_rank(phase, point)), _interval_end(m, value)):
-        if cell(m, INTERVALS, place, N_FROM) > last:
-            break
-        target = cell(m, INTERVALS, place, N_TARGET)
-        mask |= cell(m, VALUES, target, D_MASK) | cell(m, VALUES, target, D_MASK_2) << 31
-    return mask
-
-
-@inner
-def _rest_of(m: Memory, record: int, text: int) -> int:
-    """The bytes before the closing quote of ``text`` that are still to come."""
-    phase, depth = cell(m, RECORDS, record, X_PHASE), cell(m, RECORDS, record, X_DEPTH)
-    cost = cell(m, TEXTS, text, T_COST)
-    if cost >= FAR:
-        return FAR
-    if phase != NONE and phase != START:
-        rank = cell(m, POOL, cell(m, TEXTS, text, T_FIRST) + depth, 0)
-        cost += rest_cost(m, phase, rank, rank) - rank_cost(m, rank, rank)
-    return cost - cell(m, RECORDS, record, X_SPENT)
-
-
-@inner
-def _text_distance(m: Memory, record: int) -> int:
-    """The bytes before the closing quote of the text that is cheapest to finish."""
-    best = FAR
-    for text in range(cell(m, RECORDS, record, X_TEXT), cell(m, RECORDS, record, X_TEXT_END)):
-        best = min(best, _rest_of(m, record, text))
-    return best
-
-
-@inner
-def _value_distance(m: Memory, record: int) -> int:
-    """The bytes before the closing quote of the cheapest text that the automaton still accepts."""
-    value, phase = cell(m, RECORDS, record, X_VALUE), cell(m, RECORDS, record, X_PHASE)
-    if value < 0:
-        return FAR
-    if phase in (NONE, START):
-        return cell(m, VALUES, value, D_DISTANCE)
-    point = cell(m, RECORDS, record, X_POINT)
-    first, last = first_rank(phase & ~FULL, point), last_rank(phase & ~FULL, point)
-    if phase & FULL:
-        return rest_cost(m, phase & ~FULL, first, last) + cell(m, VALUES, value, D_DISTANCE)
-    best = FAR
-    for place in range(_interval_place(m, value, first), _interval_end(m, value)):
-        start, end = max(first, cell(m, INTERVALS, place, N_FROM)), min(last, cell(m, INTERVALS, place, N_TO))
-        if start > last:
-            break
-        through = cell(m, VALUES, cell(m, INTERVALS, place, N_TARGET), D_DISTANCE)
-        best = min(best, rest_cost(m, phase, start, end) + through)
-    return best
-
-
-@inner
-def _distance(m: Memory, record: int) -> int:
-    quotes = 2 if cell(m, RECORDS, record, X_PHASE) == START else 1
-    best = min(_text_distance(m, record), _value_distance(m, record))
-    return min(FAR, best + quotes * cell(m, POOL, QUOTE, 0))
+def string_step(m: Memory, state: int, byte: int) -> int:
+    """The state of the same machine after ``byte``, or `NO_STATE`, computed."""
+    record = cell(m, STATES, state, S_NODES)
+    base, count = cell(m, RECORDS, record, X_BASE), cell(m, RECORDS, record, X_COUNT)
+    if base == NO_STATE:
+        target = _step(m, state, byte)
+        begins = cell(m, RECORDS, record, X_PHASE) == START and is_bounded(m, cell(m, RECORDS, record, X_MACHINE))
+        return _counted(m, target, 0) if begins else target
+    target = cell(m, TRANSITIONS, cell(m, STATES, base, S_ROW), byte)
+    if target == HOLE:
+        target = fill_string_transition(m, base, byte)
+    if target != NO_STATE and cell(m, RECORDS, cell(m, STATES, target, S_NODES), X_PHASE) == NONE:
+        count += 1
+    return _counted(m, target, count)
 
 
 @inner
@@ -442,71 +278,3 @@ def undeclared(m: Memory, state: int) -> int:
 def key_start(m: Memory, keys: int) -> int:
     """The state before a key, or `NO_STATE` where there can be none; ``keys`` as `StringTables.keys` gave it."""
     return string_start(m, keys)
-
-
-@inner
-def is_key(m: Memory, state: int) -> bool:
-    """Whether ``state`` is one before, in or after a key."""
-    if cell(m, STATES, state, S_COUNT) != STRING:
-        return False
-    machine = cell(m, RECORDS, cell(m, STATES, state, S_NODES), X_MACHINE)
-    return cell(m, MACHINES, machine, G_IS_KEYS) == 1
-
-
-@inner
-def key_interval(m: Memory, state: int) -> tuple[int, int]:
-    """The declared names that may still come, as an interval of their places among all, sorted.
-
-    After the closing quote: the one that came, or none.
-    """
-    record = cell(m, STATES, state, S_NODES)
-    text, end = cell(m, RECORDS, record, X_TEXT), cell(m, RECORDS, record, X_TEXT_END)
-    if end == 0:
-        return 0, 0
-    first = cell(m, MACHINES, cell(m, RECORDS, record, X_MACHINE), G_TEXT)
-    return text - first, end - first
-
-
-@inner
-def key_others(m: Memory, state: int) -> int:
-    """The entries of others, a bit for each, that hold an undeclared key which may still come.
-
-    After the closing quote: those that hold the key; 0 for a declared one.
-    """
-    record = cell(m, STATES, state, S_NODES)
-    return cell(m, RECORDS, record, X_MASK) | cell(m, RECORDS, record, X_MASK_2) << 31
-
-
-@inner
-def key_rest(m: Memory, state: int, place: int) -> int:
-    """The bytes, closing quote included, that make the key the declared name at ``place``, or for -1 some other one."""
-    record = cell(m, STATES, state, S_NODES)
-    first = cell(m, MACHINES, cell(m, RECORDS, record, X_MACHINE), G_TEXT)
-    rest = _rest_of(m, record, first + place) if place >= 0 else _value_distance(m, record)
-    return min(FAR, rest + cell(m, POOL, QUOTE, 0))
-
-
-@inner
-def key_name(m: Memory, keys: int, place: int) -> int:
-    """The number in `ObjectSpec.names` of the declared name at ``place`` of the sorted ones."""
-    return cell(m, TEXTS, cell(m, MACHINES, keys, G_TEXT) + place, T_LABEL)
-
-
-@inner
-def key_label(m: Memory, state: int) -> int:
-    """After the closing quote: the key's number in `ObjectSpec.names`, or -1 where it is not declared."""
-    record = cell(m, STATES, state, S_NODES)
-    if cell(m, RECORDS, record, X_TEXT_END) == 0:
-        return -1
-    return cell(m, TEXTS, cell(m, RECORDS, record, X_TEXT), T_LABEL)
-
-
-@compiled
-def rehash_strings(m: Memory) -> None:
-    """Enter every record into an emptied `RECORD_HASH`."""
-    last = rows_of(m, RECORD_HASH) - 1
-    for record in range(get_count(m, N_RECORDS)):
-        slot = _hash_record(m, record) & last
-        while cell(m, RECORD_HASH, slot, 0) != 0:
-            slot = (slot + 1) & last
-        put(m, RECORD_HASH, slot, 0, record + 1)

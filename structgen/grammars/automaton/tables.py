@@ -20,7 +20,18 @@ import numpy as np
 
 from structgen.grammars.automaton._jit import Int32Array, Memory, fixed, inlined, inner, load, store
 
-__all__ = ["InteriorWanted", "KeysWanted", "OutOfRoom", "RuleWanted", "Tables", "cell", "get_count", "put", "rows_of", "set_count"]
+__all__ = [
+    "InteriorWanted",
+    "KeysWanted",
+    "OutOfRoom",
+    "RuleWanted",
+    "Tables",
+    "cell",
+    "get_count",
+    "put",
+    "rows_of",
+    "set_count",
+]
 
 
 class OutOfRoom(Exception):
@@ -31,12 +42,12 @@ class RuleWanted(Exception):
     """Compiled code reached a rule that is not lowered yet; which one stands in the count `C_WANTED_RULE`."""
 
 
-class InteriorWanted(Exception):
-    """A mask needs an interior that nobody has computed yet; see `interiors` and the counts `C_WANTED_TRIE` and on."""
-
-
 class KeysWanted(Exception):
     """Compiled code needs the keys `C_WANTED_KEYS` less the one spelled `C_WANTED_SPELLING`."""
+
+
+class InteriorWanted(Exception):
+    """A mask needs an interior that nobody has computed yet; see `interiors` and the counts `C_WANTED_TRIE` and on."""
 
 
 class _Table(NamedTuple):
@@ -85,7 +96,7 @@ _TABLES = {
     EXTENSION_HASH: _Table(1, 32, kept=False),
     POOL: _Table(1, 2048),
     TEXTS: _Table(6, 128),
-    VALUES: _Table(7, 8),
+    VALUES: _Table(9, 8),
     INTERVALS: _Table(3, 8),
     MACHINES: _Table(17, 8),
     RECORDS: _Table(13, 512),
@@ -182,15 +193,20 @@ CLOSER_NODE, CLOSER_TEXT = range(2)
 T_FIRST, T_LENGTH, T_COST, T_LABEL, T_MASK, T_MASK_2 = range(6)
 
 # VALUES: states of automata over characters: their intervals; bytes to the nearest end; the languages that hold the
-# text so far, and those that hold it or a longer one.
-D_FIRST, D_COUNT, D_DISTANCE, D_LABEL, D_LABEL_2, D_MASK, D_MASK_2 = range(7)
+# text so far, and those that hold it or a longer one, a bit for each, 31 bits a word; and for machines with bounds on
+# the length the characters to the nearest end and to the farthest, `ENDLESS` where there is none.
+D_FIRST, D_COUNT, D_DISTANCE, D_LABEL, D_LABEL_2, D_MASK, D_MASK_2, D_SHORTEST, D_LONGEST = range(9)
+ENDLESS = -1
 
 # INTERVALS: of characters (see `spelling`), and the state after one of them.
 N_FROM, N_TO, N_TARGET = range(3)
 
-# MACHINES: the languages of strings; see `string_tables`.
-G_RULE, G_IS_KEYS, G_TEXT, G_TEXT_END, G_VALUE, G_LOW, G_HIGH, G_WEIGHT = range(8)
-G_SETS, G_SET_COUNT, G_SET_LOOP, G_SET_WORDS, G_FIRST_VALUE, G_ENTRIES, G_SIZES, G_NEAREST, G_START = range(8, 17)
+# MACHINES: the languages of strings: their texts, the start of their automaton (-1: none), the bounds on the number of
+# characters (`ENDLESS`: no upper one). Where there are bounds: the bytes that the dearest step towards an end takes,
+# and if the lengths to an end have gaps, `CharDfa.lengths` in POOL, so many words a set (0: no gaps). For keys: how
+# many languages there are, and for each state and language, in POOL: how many texts, the bytes to the nearest end.
+G_RULE, G_IS_KEYS, G_TEXT, G_TEXT_END, G_VALUE, G_LOW, G_HIGH, G_WEIGHT, G_FIRST_VALUE = range(9)
+G_SETS, G_SET_COUNT, G_SET_LOOP, G_SET_WORDS, G_ENTRIES, G_SIZES, G_NEAREST, G_START = range(9, 17)
 
 # RECORDS: states of string machines; see `strings`.
 X_MACHINE, X_TEXT, X_TEXT_END, X_DEPTH, X_VALUE, X_PHASE, X_POINT, X_COUNT = range(8)
@@ -203,7 +219,7 @@ N_ROWS, N_OBJECTS, N_NAMES, N_OTHERS, N_ARRAYS, N_PLACES, N_WAYS, N_WORDS, N_REG
 N_SPELLINGS, N_EXTENSIONS, C_KEEPS_SPELLING, C_WANTED_KEYS, C_WANTED_SPELLING = range(24, 29)
 N_POOL, N_TEXTS, N_VALUES, N_INTERVALS, N_MACHINES, N_RECORDS = range(29, 35)
 N_LINKS, N_JOBS, C_WANTED_LEAF, C_WANTED_TRIE, C_WANTED_NODE, C_WANTED_STATE = range(64, 70)
-C_GENERATION, C_BLANK, C_DONE, N_CLOSERS, N_EXCEPTIONS, C_FIRST_EXCEPTION, C_END_EXCEPTION = range(70, 77)
+C_GENERATION, C_BLANK, C_DONE, N_CLOSERS, N_EXCEPTIONS, C_FIRST_EXCEPTION, C_END_EXCEPTION, C_LONGEST = range(70, 78)
 
 # The state and the sets that always exist.
 ACCEPT = 0

@@ -22,8 +22,9 @@ from structgen.grammars.automaton.leaves import ANY_STRING, SPACE, UNCLOSED, WHI
 from structgen.grammars.automaton.rows import add_mask, begin_row, clear_bit, has_bit, set_bits
 from structgen.grammars.automaton.spelling import NONE
 from structgen.grammars.automaton.stacks import SEVERAL, entered, exchanged, leave, unpack
-from structgen.grammars.automaton.string_tables import ANY
-from structgen.grammars.automaton.strings import START, undeclared
+from structgen.grammars.automaton.string_rests import START
+from structgen.grammars.automaton.string_tables import ANY_VALUE
+from structgen.grammars.automaton.strings import undeclared
 from structgen.grammars.automaton.tables import (
     ACCEPT,
     BOTTOM,
@@ -109,12 +110,18 @@ def _add_tokens(m: Memory, s: Memory, interior: int, row: Memory) -> None:
 
 
 @inner
-def _take_leaf(m: Memory, s: Memory, trie: int, node: int, state: int, below: int, path: Int64Array, row: Memory) -> int:
+def _take_leaf(
+    m: Memory, s: Memory, trie: int, node: int, state: int, below: int, path: Int64Array, row: Memory
+) -> int:
     leaf = leaf_of(m, state)
     if leaf == 0:
         return NOT_TAKEN
-    if cell(m, STATES, state, S_COUNT) == STRING and cell(m, RECORDS, cell(m, STATES, state, S_NODES), X_VALUE) < 0:
-        return _take_texts(m, s, trie, node, state, 0, below, row)
+    if cell(m, STATES, state, S_COUNT) == STRING:
+        record = cell(m, STATES, state, S_NODES)
+        if cell(m, RECORDS, record, X_PHASE) == START:
+            return NOT_TAKEN
+        if cell(m, RECORDS, record, X_VALUE) < 0:
+            return _take_texts(m, s, trie, node, state, 0, below, row)
     interior = find_interior(m, s, leaf, trie, node, state, path)
     if interior == 0:
         return NOT_TAKEN
@@ -130,7 +137,9 @@ def _take_leaf(m: Memory, s: Memory, trie: int, node: int, state: int, below: in
 
 
 @inner
-def _take_space(m: Memory, s: Memory, trie: int, node: int, state: int, below: int, path: Int64Array, row: Memory) -> int:
+def _take_space(
+    m: Memory, s: Memory, trie: int, node: int, state: int, below: int, path: Int64Array, row: Memory
+) -> int:
     space, beyond = cell(m, STATES, state, S_PLACE) % SPACES, beyond_space(m, state)
     interior = find_interior(m, s, SPACE, trie, node, WHITE_SPACE - space, path)
     _add_tokens(m, s, interior, row)
@@ -143,9 +152,7 @@ def _take_space(m: Memory, s: Memory, trie: int, node: int, state: int, below: i
 
 
 @inner
-def _add_closers(
-    m: Memory, s: Memory, trie: int, first: int, frame: int, below: int, row: Memory
-) -> None:
+def _add_closers(m: Memory, s: Memory, trie: int, first: int, frame: int, below: int, row: Memory) -> None:
     """Have what follows the texts that came whole walked: the `CLOSERS` from number ``first`` on."""
     firsts, tokens = part_of(s, trie, FIRSTS), part_of(s, trie, TOKENS)
     for closer in range(first, get_count(m, N_CLOSERS)):
@@ -165,8 +172,6 @@ def _add_closers(
 @inner
 def _take_texts(m: Memory, s: Memory, trie: int, node: int, state: int, frame: int, below: int, row: Memory) -> int:
     """Walk a string machine of which only texts are left."""
-    if cell(m, RECORDS, cell(m, STATES, state, S_NODES), X_PHASE) == START:
-        return NOT_TAKEN
     begin_row(m, load(s, H_WORDS), row)
     first = get_count(m, N_CLOSERS)
     walk_texts(m, s, trie, node, state, frame, row)
@@ -205,7 +210,7 @@ def _take_key(m: Memory, s: Memory, trie: int, node: int, state: int, below: int
     record, after = cell(m, STATES, key, S_NODES), after_undeclared(m, state, key)
     if after == NO_STATE:
         return _take_texts(m, s, trie, node, key, state, below, row)
-    if cell(m, RECORDS, record, X_PHASE) != NONE or cell(m, RECORDS, record, X_VALUE) != ANY:
+    if cell(m, RECORDS, record, X_PHASE) != NONE or cell(m, RECORDS, record, X_VALUE) != ANY_VALUE:
         return NOT_TAKEN
     text, end = cell(m, RECORDS, record, X_TEXT), cell(m, RECORDS, record, X_TEXT_END)
     first, closer, leaf = get_count(m, N_EXCEPTIONS), get_count(m, N_CLOSERS), ANY_STRING

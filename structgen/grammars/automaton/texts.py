@@ -24,13 +24,12 @@ from structgen.grammars.automaton.leaves import mark_texts
 from structgen.grammars.automaton.registers import may_come
 from structgen.grammars.automaton.rows import set_bits
 from structgen.grammars.automaton.spelling import MISSPELT, NONE, QUOTE, after_byte, first_rank, last_rank
-from structgen.grammars.automaton.strings import text_place
+from structgen.grammars.automaton.string_rests import text_place
 from structgen.grammars.automaton.tables import (
     CLOSER_NODE,
     CLOSER_TEXT,
     CLOSERS,
     N_CLOSERS,
-    NO_STATE,
     RECORDS,
     S_NODES,
     S_REGISTER,
@@ -101,7 +100,11 @@ def walk_texts(m: Memory, s: Memory, trie: int, node: int, state: int, frame: in
     firsts, tokens = part_of(s, trie, FIRSTS), part_of(s, trie, TOKENS)
     record, base = cell(m, STATES, state, S_NODES), 0
     levels = np.empty((load(s, H_LONGEST) + 2) * _LEVEL, np.int64)
-    text, end, at = cell(m, RECORDS, record, X_TEXT), cell(m, RECORDS, record, X_TEXT_END), cell(m, RECORDS, record, X_DEPTH)
+    text, end, at = (
+        cell(m, RECORDS, record, X_TEXT),
+        cell(m, RECORDS, record, X_TEXT_END),
+        cell(m, RECORDS, record, X_DEPTH),
+    )
     levels[_NEXT], levels[_END] = first_child(children, node), first_child(children, node + 1)
     _open_level(m, levels, 0, text, end, at, cell(m, RECORDS, record, X_PHASE), cell(m, RECORDS, record, X_POINT))
     while base >= 0:

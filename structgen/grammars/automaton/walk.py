@@ -11,8 +11,6 @@ import numpy as np
 
 from structgen.grammars.automaton._jit import (
     Int32Array,
-    Int32Table,
-    Int64Array,
     Memory,
     UInt8Array,
     compiled,
@@ -49,7 +47,6 @@ from structgen.grammars.automaton.tables import (
     Q_DISTANCE,
     Q_FIRST,
     S_COUNT,
-    S_DISTANCE,
     S_FLAGS,
     S_NODES,
     SETS,
@@ -182,6 +179,7 @@ def has_tokens(m: Memory, closed: int) -> bool:
 @compiled
 def successors(m: Memory, s: Memory, closed: int, found: Int32Array) -> int:
     """Write to ``found`` the distinct closed sets one token on; returns their number, -1 if they do not fit."""
+    set_count(m, C_KEEPS_SPELLING, 0)
     nodes, children, firsts = part_of(s, 0, BYTES_OF), part_of(s, 0, CHILDREN), part_of(s, 0, FIRSTS)
     path = np.empty((load(s, H_LONGEST) + 2, 4), np.int64)  # the node and its last sibling, the travelling form
     path[0, 0], path[0, 1] = first_child(children, ROOT), first_child(children, ROOT + 1)
