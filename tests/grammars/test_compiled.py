@@ -191,8 +191,7 @@ def test_processes_that_start_together_compile_once_and_later_ones_not_at_all(sm
     assert [one for one, _ in results] == ["42\n", "42\n"]
     assert sum("compiling" in errors for _, errors in results) == 1
     (file,) = files(small)
-    assert file.stat().st_size > 1000, "compiled the plain way: `build` does not suit this version of Numba"
-    output, errors = run(SMALL + "import sys; print('numba' in sys.modules)", small).communicate()
+    output, errors = run(SMALL + "import sys; print('structgen.grammars._compiled.build' in sys.modules)", small).communicate()
     assert (output, errors) == ("42\nFalse\n", "")
 
 
@@ -217,15 +216,6 @@ def test_without_a_folder_to_write_it_compiles_and_says_so(small):
     output, errors = run(script, small).communicate()
     assert output == "42\n"
     assert "STRUCTGEN_CACHE" in errors
-
-
-def test_a_version_of_numba_that_build_does_not_know_is_used_plainly(small):
-    script = "import sys\nsys.modules['structgen.grammars._compiled.wrappers'] = None  # cannot be imported\n" + SMALL
-    for starts in range(2):
-        output, errors = run(script, small).communicate()
-        assert output == "42\n"
-        assert ("unknown" in errors) == (starts == 0)
-    assert files(small)[0].stat().st_size == 32
 
 
 def test_machine_code_is_for_one_state_of_the_sources_and_one_processor(tmp_path):
