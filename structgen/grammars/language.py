@@ -1,3 +1,292 @@
 """Languages of string values: sets of strings of Unicode scalar values."""
 
 from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterable
+from functools import lru_cache
+from weakref import WeakValueDictionary
+
+from structgen.grammars import _dfa_algebra
+from structgen.grammars.char_dfa import FIRST_SURROGATE, LAST_SURROGATE, MAX_CODE_POINT, CharDfa
+
+__all__ = ["ALL", "NOTHING", "SATURATED", "Language"]
+
+SATURATED = 2**31 - 1
+"""A `Language.size` of so many or more, infinitely many among them."""
+
+_SMALL = 32
+"""A language of at most so many texts is given by them."""
+
+_CHARACTERS = MAX_CODE_POINT + 1 - (LAST_SURROGATE + 1 - FIRST_SURROGATE)
+
+
+class Language:
+    """A set of strings. Immutable; made by the class methods and operators, which keep equal ones identical.
+
+    A language is given either by its texts or by an automaton with bounds on the number of characters, which stay
+    outside of the automaton so that large ones cost nothing. One of at most 32 texts is always given by them; a longer
+    list is where it was made from one. So equal languages are one object but for a long list and an automaton.
+
+    Attributes
+    ----------
+    texts : tuple of str or None
+        All members, sorted, each once; ``dfa`` is then ``None``, and the bounds are applied: 0 and ``None``.
+    dfa : CharDfa or None
+        With ``texts`` ``None``: what the members match; ``None`` for any string.
+    low : int
+        Characters that a member has at least; 0 where the automaton says so already.
+    high : int or None
+        Characters that a member has at most; ``None`` where the automaton says so already, or without end.
+    """
+
+    __slots__ = ("__weakref__", "_size", "dfa", "high", "low", "texts")
+
+    def __init__(self, texts: tuple[str, ...] | None, dfa: CharDfa | None, low: int, high: int | None) -> None:
+        self.texts, self.dfa, self.low, self.high = texts, dfa, low, high
+        self._size = -1 if texts is None else len(texts)
+
+    @classmethod
+    def finite(cls, texts: Iterable[str]) -> Language:
+        """Exactly these texts; those with a surrogate are left out, since no JSON text has them."""
+        return _intern(tuple(sorted(text for text in set(texts) if _is_encodable(text))), None, 0, None)
+
+    @classmethod
+    def length(cls, low: int = 0, high: int | None = None) -> Language:
+        """All strings of ``low`` to ``high`` characters, ``None``: without end."""
+        return cls.of_dfa(None, low, high)
+
+    @classmethod
+    def of_dfa(cls, dfa: CharDfa | None, low: int = 0, high: int | None = None) -> Language:
+        """The strings that ``dfa`` accepts (``None``: all), of ``low`` to ``high`` characters."""
+        low = max(low, 0)
+        if dfa is not None:
+            if len(dfa) == 1 and dfa.accepting[0] and dfa.lows == _ALL_LOWS and dfa.highs == _ALL_HIGHS:
+                dfa = None
+            else:
+                low, high = _needed_bounds(dfa, low, high)
+        if (high is not None and high < low) or (dfa is not None and not _has_member(dfa, low, high)):
+            return NOTHING
+        if dfa is None:
+            return _intern(None, None, low, high) if high != 0 else _intern(("",), None, 0, None)
+        if high is not None or dfa.longest is not None:
+            few = _members(dfa, low, high, _SMALL)
+            if few is not None:
+                return _intern(few, None, 0, None)
+        return _intern(None, dfa, low, high)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is no member."""
+        return self is NOTHING
+
+    @property
+    def size(self) -> int:
+        """The number of members, at most `SATURATED`."""
+        if self._size < 0:
+            self._size = _size(self.dfa, self.low, self.high)
+        return self._size
+
+    def contains(self, text: str) -> bool:
+        """Whether ``text`` is a member."""
+        if self.texts is not None:
+            place = bisect_left(self.texts, text)
+            return place < len(self.texts) and self.texts[place] == text
+        if len(text) < self.low or (self.high is not None and len(text) > self.high):
+            return False
+        return self.dfa.accepts(text) if self.dfa is not None else _is_encodable(text)
+
+    def members(self, limit: int) -> tuple[str, ...] | None:
+        """All members, sorted, if there are at most ``limit``."""
+        if self.texts is not None:
+            return self.texts if len(self.texts) <= limit else None
+        if self.dfa is None or (self.high is None and self.dfa.longest is None):
+            return None
+        return _members(self.dfa, self.low, self.high, limit)
+
+    def shares(self, other: Language) -> bool:
+        """Whether there is a member of both."""
+        return not (self & other).is_empty
+
+    def __and__(self, other: Language) -> Language:
+        if self is other or other is ALL:
+            return self
+        if self is ALL:
+            return other
+        if self.texts is not None or other.texts is not None:
+            return _filtered(self, other)
+        return _both(self, other)
+
+    def negations(self) -> tuple[Language, ...]:
+        """Languages no two of which share a member, and which together hold all that is not in this one.
+
+        Raises
+        ------
+        GrammarLimitExceeded
+            A list of texts is too long to be negated.
+        """
+        return _negations(self)
+
+    def __sub__(self, other: Language) -> tuple[Language, ...]:
+        """The members that are not in ``other``, as languages no two of which share a member."""
+        if self.texts is not None:
+            rest = _intern(tuple(text for text in self.texts if not other.contains(text)), None, 0, None)
+            return () if rest.is_empty else (rest,)
+        parts = (self & part for part in other.negations())
+        return tuple(part for part in parts if not part.is_empty)
+
+    def __repr__(self) -> str:
+        if self.texts is not None:
+            shown = ", ".join(map(repr, self.texts[:5])) + (", ..." if len(self.texts) > 5 else "")
+            return f"Language({{{shown}}})"
+        what = "any string" if self.dfa is None else f"{len(self.dfa)} states"
+        return f"Language({what}, low={self.low}, high={self.high})"
+
+
+_interned: WeakValueDictionary[tuple[object, ...], Language] = WeakValueDictionary()
+
+
+def _intern(texts: tuple[str, ...] | None, dfa: CharDfa | None, low: int, high: int | None) -> Language:
+    key = (texts, dfa, low, high)
+    found = _interned.get(key)
+    return found if found is not None else _interned.setdefault(key, Language(*key))
+
+
+NOTHING = _intern((), None, 0, None)
+ALL = _intern(None, None, 0, None)
+
+_ALL_LOWS = (0, LAST_SURROGATE + 1)
+_ALL_HIGHS = (FIRST_SURROGATE - 1, MAX_CODE_POINT)
+
+
+def _is_encodable(text: str) -> bool:
+    return text.isascii() or not any(FIRST_SURROGATE <= ord(char) <= LAST_SURROGATE for char in text)
+
+
+def _needed_bounds(dfa: CharDfa, low: int, high: int | None) -> tuple[int, int | None]:
+    """The bounds without those that the automaton itself keeps."""
+    if low and low <= dfa.shortest[0]:
+        low = 0
+    if high is not None and dfa.longest is not None and dfa.longest <= high:
+        high = None
+    return low, high
+
+
+def _has_member(dfa: CharDfa, low: int, high: int | None) -> bool:
+    """Whether ``dfa`` accepts a text of ``low`` to ``high`` characters."""
+    if not low:
+        return high is None or dfa.shortest[0] <= high
+    if high is None:
+        return dfa.longest is None or dfa.longest >= low
+    return any(low + dfa.shortest[state] <= high for state in dfa.reached(low))
+
+
+def _members(dfa: CharDfa, low: int, high: int | None, limit: int) -> tuple[str, ...] | None:
+    """The members of a finite language, ``None`` where there are more than ``limit``.
+
+    Every prefix that is kept leads to a member, so there are never more of one length than there are members.
+    """
+    prefixes: list[tuple[str, int]] = [("", 0)]
+    found: list[str] = []
+    length = 0
+    while prefixes:
+        if length >= low:
+            found += [text for text, state in prefixes if dfa.accepting[state]]
+        if len(found) > limit or length == high:
+            break
+        length += 1
+        following = _longer(dfa, prefixes, limit, _leading(dfa, low - length, None if high is None else high - length))
+        if following is None:
+            return None
+        prefixes = following
+    return tuple(sorted(found)) if len(found) <= limit else None
+
+
+def _longer(
+    dfa: CharDfa, prefixes: list[tuple[str, int]], limit: int, leading: set[int] | None
+) -> list[tuple[str, int]] | None:
+    """The prefixes with one more character, ``None`` where there are more than ``limit``."""
+    following: list[tuple[str, int]] = []
+    for text, state in prefixes:
+        for place in range(dfa.starts[state], dfa.starts[state + 1]):
+            target = dfa.targets[place]
+            if leading is None or target in leading:
+                if len(following) + dfa.highs[place] - dfa.lows[place] >= limit:
+                    return None
+                points = range(dfa.lows[place], dfa.highs[place] + 1)
+                following += [(text + chr(point), target) for point in points]
+    return following
+
+
+def _leading(dfa: CharDfa, low: int, high: int | None) -> set[int] | None:
+    """The states from which ``low`` to ``high`` more characters lead to the end; ``None``: all."""
+    if low <= 0:
+        return None if high is None else {state for state, least in enumerate(dfa.shortest) if least <= high}
+    lengths = dfa.lengths
+    union = 0
+    for length in range(low, low + len(lengths.sets) + 1 if high is None else min(high, low + len(lengths.sets)) + 1):
+        union |= lengths.of(length)
+    return {state for state in range(len(dfa)) if union >> state & 1}
+
+
+def _size(dfa: CharDfa | None, low: int, high: int | None) -> int:
+    """How many texts there are, saturated."""
+    if dfa is None:
+        return sum(_CHARACTERS**length for length in range(low, 2)) if high == 1 else SATURATED
+    if high is None and dfa.longest is None:
+        return SATURATED
+    counts = {0: 1}
+    total = length = 0
+    while counts and (high is None or length <= high) and total < SATURATED:
+        if length >= low:
+            total += sum(count for state, count in counts.items() if dfa.accepting[state])
+        counts = _counts_after(dfa, counts)
+        length += 1
+    return min(total, SATURATED)
+
+
+def _counts_after(dfa: CharDfa, counts: dict[int, int]) -> dict[int, int]:
+    following: dict[int, int] = {}
+    for state, count in counts.items():
+        for place in range(dfa.starts[state], dfa.starts[state + 1]):
+            target = dfa.targets[place]
+            more = count * (dfa.highs[place] + 1 - dfa.lows[place])
+            following[target] = min(following.get(target, 0) + more, SATURATED)
+    return following
+
+
+def _filtered(one: Language, other: Language) -> Language:
+    """The intersection of two languages one of which is a list of texts."""
+    if one.texts is None or (other.texts is not None and len(other.texts) < len(one.texts)):
+        one, other = other, one
+    contains = other.contains if other.texts is None else set(other.texts).__contains__
+    return _intern(tuple(text for text in one.texts or () if contains(text)), None, 0, None)
+
+
+@lru_cache(maxsize=4096)
+def _both(one: Language, other: Language) -> Language:
+    """The intersection of two languages that are no lists of texts."""
+    low = max(one.low, other.low)
+    highs = [high for high in (one.high, other.high) if high is not None]
+    high = min(highs) if highs else None
+    if one.dfa is None or other.dfa is None or one.dfa is other.dfa:
+        return Language.of_dfa(one.dfa or other.dfa, low, high)
+    dfa = _dfa_algebra.intersection(one.dfa, other.dfa)
+    return NOTHING if dfa is None else Language.of_dfa(dfa, low, high)
+
+
+@lru_cache(maxsize=1024)
+def _negations(language: Language) -> tuple[Language, ...]:
+    if language is NOTHING:
+        return (ALL,)
+    dfa = language.dfa if language.texts is None else _dfa_algebra.of_texts(language.texts)
+    parts: list[Language] = []
+    if language.low:
+        parts.append(Language.length(0, language.low - 1))
+    if dfa is not None:
+        rest = _dfa_algebra.complement(dfa)
+        if rest is not None:
+            parts.append(Language.of_dfa(rest, language.low, language.high))
+    if language.high is not None:
+        parts.append(Language.length(language.high + 1, None))
+    return tuple(part for part in parts if not part.is_empty)

@@ -190,8 +190,9 @@ def test_processes_that_start_together_compile_once_and_later_ones_not_at_all(sm
     results = [one.communicate() for one in first]
     assert [one for one, _ in results] == ["42\n", "42\n"]
     assert sum("compiling" in errors for _, errors in results) == 1
-    (file,) = files(small)
-    output, errors = run(SMALL + "import sys; print('structgen.grammars._compiled.build' in sys.modules)", small).communicate()
+    assert len(files(small)) == 1
+    script = SMALL + "import sys\nprint('structgen.grammars._compiled.build' in sys.modules)"
+    output, errors = run(script, small).communicate()
     assert (output, errors) == ("42\nFalse\n", "")
 
 

@@ -11,14 +11,15 @@ from typing import Any
 import numpy as np
 
 from structgen.grammars.automaton._jit import Memory, compiled, inner, int64, rare
+from structgen.grammars.automaton.strings import fill_string_transition, string_start, string_step
 from structgen.grammars.automaton.tables import (
-    ACCEPT,
     BYTES,
     BYTESETS,
     C_NODE_EPOCH,
     C_WANTED_RULE,
     CALL,
     CALLS,
+    CLOSED,
     F_BYTES,
     F_CALLS,
     F_FINAL,
@@ -35,8 +36,10 @@ from structgen.grammars.automaton.tables import (
     L_BACK,
     L_RULE,
     N_CALLS,
+    N_ROWS,
     N_STATE_NODES,
     N_STATES,
+    NO_ROW,
     NO_STATE,
     NODE_WORK,
     NODES,
@@ -47,13 +50,17 @@ from structgen.grammars.automaton.tables import (
     S_DISTANCE,
     S_FLAGS,
     S_NODES,
+    S_ROW,
     S_RULE,
     SPLIT,
     STATE_HASH,
     STATE_NODES,
     STATES,
+    STRING,
+    STRING_RULE,
     TOKEN,
     TRANSITIONS,
+    U_KIND,
     U_NODE,
     U_STATE,
     V_EPOCH,
@@ -169,7 +176,9 @@ def _add_call(m: Memory, first: int, end: int, rule: int) -> int:
 @inner
 def _append_state(m: Memory, found: int) -> int:
     state, first, call = get_count(m, N_STATES), get_count(m, N_STATE_NODES), get_count(m, N_CALLS)
+    row = get_count(m, N_ROWS)
     need(m, STATES, state + 1)
+    need(m, TRANSITIONS, row + 1)
     need(m, STATE_NODES, first + found)
     need(m, CALLS, call + found)
     flags, distance, end = 0, FAR, call
@@ -194,13 +203,15 @@ def _append_state(m: Memory, found: int) -> int:
     put(m, STATES, state, S_RULE, cell(m, NODES, cell(m, NODE_WORK, 0, V_NODE), K_RULE))
     put(m, STATES, state, S_CALLS, call)
     put(m, STATES, state, S_CALL_COUNT, end - call)
+    put(m, STATES, state, S_ROW, row)
     set_count(m, N_STATES, state + 1)
+    set_count(m, N_ROWS, row + 1)
     set_count(m, N_STATE_NODES, first + found)
     set_count(m, N_CALLS, end)
     return state
 
 
-@inner
+@rare
 def _intern_state(m: Memory, found: int) -> int:
     """The state with the nodes of the list, an old one where there is one."""
     _sort_list(m, found)
@@ -234,18 +245,25 @@ def _fill_transition(m: Memory, state: int, byte: int) -> int:
         for word in range(8):
             word_bits = cell(m, BYTESETS, bits, word)
             alike[word] &= word_bits if reads else ~word_bits
-    target = _intern_state(m, found) if found else NO_STATE
+    target, row = _intern_state(m, found) if found else NO_STATE, cell(m, STATES, state, S_ROW)
     for other in range(256):
         if (alike[other >> 5] >> (other & 31)) & 1:
-            put(m, TRANSITIONS, state, other, target)
+            put(m, TRANSITIONS, row, other, target)
     return target
 
 
 @inner
 def next_state(m: Memory, state: int, byte: int) -> int:
     """The state of the same rule after ``byte``, or `NO_STATE`; built when first asked for."""
-    target = cell(m, TRANSITIONS, state, byte)
-    return target if target != HOLE else _fill_transition(m, state, byte)
+    row = cell(m, STATES, state, S_ROW)
+    if row == NO_ROW:
+        return string_step(m, state, byte)
+    target = cell(m, TRANSITIONS, row, byte)
+    if target != HOLE:
+        return target
+    if cell(m, STATES, state, S_COUNT) == STRING:
+        return fill_string_transition(m, state, byte)
+    return _fill_transition(m, state, byte)
 
 
 @inner
@@ -275,7 +293,10 @@ def start_state(m: Memory, rule: int) -> int:
         if node < 0:
             set_count(m, C_WANTED_RULE, rule)
             raise RuleWanted
-        state = _intern_state(m, _reach(m, node, _open_list(m)))
+        if cell(m, RULES, rule, U_KIND) == STRING_RULE:
+            state = string_start(m, node)
+        else:
+            state = _intern_state(m, _reach(m, node, _open_list(m)))
         put(m, RULES, rule, U_STATE, state)
     return state
 
@@ -284,7 +305,9 @@ def start_state(m: Memory, rule: int) -> int:
 def rehash_states(m: Memory) -> None:
     """Enter every state into an emptied `STATE_HASH`."""
     last = rows_of(m, STATE_HASH) - 1
-    for state in range(ACCEPT + 1, get_count(m, N_STATES)):
+    for state in range(CLOSED + 1, get_count(m, N_STATES)):
+        if cell(m, STATES, state, S_COUNT) <= 0:  # no set of nodes
+            continue
         slot = _hash(m, STATE_NODES, cell(m, STATES, state, S_NODES), cell(m, STATES, state, S_COUNT)) & last
         while cell(m, STATE_HASH, slot, 0) != 0:
             slot = (slot + 1) & last

@@ -1,5 +1,6 @@
-"""Regular expressions to `TokenAutomaton`."""
+"""Regular expressions: Python's to `TokenAutomaton`, ECMA-262's to languages of JSON strings."""
 
 from structgen.grammars.regex.compile import compile_regex
+from structgen.grammars.regex.ecma import ecma_language
 
-__all__ = ["compile_regex"]
+__all__ = ["compile_regex", "ecma_language"]

@@ -7,7 +7,7 @@ from typing import cast
 from structgen.errors import InvalidGrammar
 from structgen.grammars.expr import Rule
 from structgen.grammars.regex.lower import lower
-from structgen.grammars.regex.parser import parse
+from structgen.grammars.regex.python_parser import parse
 from structgen.grammars.token_automaton import TokenAutomaton
 from structgen.grammars.vocabulary import TokenVocabulary
 

@@ -1,157 +1,69 @@
-r"""Python's `re` syntax to a syntax tree.
-
-Greedy and lazy quantifiers match the same whole texts, and capturing groups the same as others. Refused: what is not
-regular (backreferences, lookaround, conditionals) or changes what matches by the order of trying (atomic groups,
-possessive quantifiers), and ``\b``.
-"""
+"""What the dialects of regular expressions share: alternatives, branches, and how they nest."""
 
 from __future__ import annotations
 
-import re
+from abc import ABC, abstractmethod
 from collections.abc import Callable
+from typing import Generic, TypeVar
 
 from structgen.errors import InvalidRegex
-from structgen.grammars.charset import ALL, NEWLINE
-from structgen.grammars.regex.characters import read_class, read_escape, read_literal
-from structgen.grammars.regex.python_re import Flags, check
 from structgen.grammars.regex.scanner import Scanner
-from structgen.grammars.regex.syntax import Alternatives, Anchor, Characters, Concatenation, Node, Place, Repeat
+from structgen.grammars.regex.syntax import Alternatives, Concatenation, Node
 
-__all__ = ["parse"]
+__all__ = ["Parser", "refusal"]
 
-# An escaped character does not end a comment, also where it is the newline or parenthesis that would.
-_BLANK = re.compile(r"(?:[ \t\n\r\v\f]|#(?:[^\\\n]|\\[\s\S])*)+")
-_NOTHING = re.compile(r"\(\?#(?:[^\\)]|\\[\s\S])*\)|\(\?[a-zA-Z]+\)")  # comments, and flags of the whole pattern
-_QUANTIFIER = re.compile(r"([*+?])|\{(?!\})([0-9]*)(?:(,)([0-9]*))?\}")
-_GROUP = re.compile(r"\((?:\?:|\?P<[^>]*>|\?([a-zA-Z]*)(?:-([a-zA-Z]+))?:)?")
-_GROUP_REFERENCE = re.compile(r"\\(?![1-7][0-7]{2})[1-9][0-9]?")  # three octal digits are a character
-
-_FLAGS = {"a": "ascii", "i": "ignore_case", "m": "multi_line", "s": "dot_all", "x": "verbose"}
-_REFUSED_GROUPS = {
-    "(?=": "a lookahead",
-    "(?!": "a negative lookahead",
-    "(?<=": "a lookbehind",
-    "(?<!": "a negative lookbehind",
-    "(?>": "an atomic group",
-    "(?(": "a conditional",
-    "(?P=": "a backreference",
-}
-_REFUSED_ESCAPES = {"\\b": "a word boundary", "\\B": "a word boundary"}
-_EDGE = frozenset({Place.EDGE})
+F = TypeVar("F")
+"""The flags that hold at one place of a pattern."""
 
 
-def parse(pattern: str) -> Node:
-    """The syntax tree of ``pattern``.
+class Parser(ABC, Generic[F]):
+    """Parses one pattern. A dialect gives the readers of what begins with a special character, and of literals.
 
-    Raises
-    ------
-    InvalidRegex
-        It is malformed, or uses what is refused; the message says what and at which position.
-    GrammarLimitExceeded
-        A count is too large for Python.
+    Parameters
+    ----------
+    pattern : str
+        The pattern.
     """
-    return _Parser(pattern).alternatives(check(pattern))
-
-
-class _Parser:
-    """Parses one pattern, of which `re` has said that it is well-formed."""
 
     def __init__(self, pattern: str) -> None:
-        self._scanner = Scanner(pattern)
-        self._readers: dict[str, Callable[[Flags], Node]] = {
-            "(": self._group,
-            "[": self._class,
-            "\\": self._escape,
-            ".": self._dot,
-            "^": self._start,
-            "$": self._end,
-        }
+        self.scanner = Scanner(pattern)
+        self.readers: dict[str, Callable[[F], Node]] = {}
 
-    def alternatives(self, flags: Flags) -> Node:
+    def alternatives(self, flags: F) -> Node:
         """Branches up to the end of the group or pattern."""
         branches = [self._branch(flags)]
-        while self._scanner.skip("|"):
+        while self.scanner.skip("|"):
             branches.append(self._branch(flags))
         return branches[0] if len(branches) == 1 else Alternatives(tuple(branches))
 
-    def _branch(self, flags: Flags) -> Node:
-        scanner = self._scanner
+    def _branch(self, flags: F) -> Node:
+        scanner = self.scanner
         items: list[Node] = []
         while (char := scanner.next) not in ("", "|", ")"):
-            if (char == "(" and scanner.match(_NOTHING)) or (flags.verbose and scanner.match(_BLANK)):
+            if self.skip_nothing(char, flags) or (char in "*+?{" and self.quantify(items)):
                 continue
-            if char in "*+?{" and (found := scanner.match(_QUANTIFIER)):
-                items[-1] = self._repeat(items[-1], found)
-            elif char in self._readers:
-                items.append(self._readers[char](flags))
+            reader = self.readers.get(char)
+            if reader is not None:
+                items.append(reader(flags))
             else:
-                items.append(Characters(read_literal(scanner, flags)))
+                self.read_literals(items, flags)
         return items[0] if len(items) == 1 else Concatenation(tuple(items))
 
-    def _repeat(self, item: Node, quantifier: re.Match[str]) -> Node:
-        if self._scanner.skip("+"):
-            raise _refusal("a possessive quantifier", quantifier[0] + "+", quantifier.start())
-        self._scanner.skip("?")
-        sign, low, comma, high = quantifier.groups()
-        if sign:
-            return Repeat(item, int(sign == "+"), 1 if sign == "?" else None)
-        if not comma:
-            return Repeat(item, int(low), int(low))
-        return Repeat(item, int(low or 0), int(high) if high else None)
+    def skip_nothing(self, char: str, flags: F) -> bool:
+        """Skip what matches nothing and is quantified by nothing: comments, blanks."""
+        return False
 
-    def _group(self, flags: Flags) -> Node:
-        self._refuse(_REFUSED_GROUPS)
-        head = self._scanner.match(_GROUP)
-        if head and (head[1] or head[2]):
-            flags = _changed(flags, head[1], head[2] or "")
-        inside = self.alternatives(flags)
-        self._scanner.skip(")")
-        return inside
+    @abstractmethod
+    def quantify(self, items: list[Node]) -> bool:
+        """Read a quantifier, if one comes next, and put it around the last item; says whether there was one."""
 
-    def _class(self, flags: Flags) -> Node:
-        return Characters(read_class(self._scanner, flags))
-
-    def _escape(self, flags: Flags) -> Node:
-        scanner, position = self._scanner, self._scanner.position
-        self._refuse(_REFUSED_ESCAPES)
-        reference = _GROUP_REFERENCE.match(scanner.text, position)
-        if reference:
-            raise _refusal("a backreference", reference[0], position)
-        if scanner.skip("\\A"):
-            return Anchor("\\A", position, True, _EDGE)
-        if scanner.skip("\\Z"):
-            return Anchor("\\Z", position, False, _EDGE)
-        return Characters(read_escape(scanner, flags))
-
-    def _dot(self, flags: Flags) -> Node:
-        self._scanner.take()
-        return Characters(ALL if flags.dot_all else ~NEWLINE)
-
-    def _start(self, flags: Flags) -> Node:
-        position = self._scanner.position
-        self._scanner.take()
-        return Anchor("^", position, True, _EDGE | {Place.NEWLINE} if flags.multi_line else _EDGE)
-
-    def _end(self, flags: Flags) -> Node:
-        position = self._scanner.position
-        self._scanner.take()
-        places = _EDGE | {Place.FINAL_NEWLINE}
-        return Anchor("$", position, False, places | {Place.NEWLINE} if flags.multi_line else places)
-
-    def _refuse(self, constructs: dict[str, str]) -> None:
-        text, position = self._scanner.text, self._scanner.position
-        for start, what in constructs.items():
-            if text.startswith(start, position):
-                raise _refusal(what, start, position)
+    @abstractmethod
+    def read_literals(self, items: list[Node], flags: F) -> None:
+        """Read one or more characters that stand for themselves."""
 
 
-def _changed(flags: Flags, added: str, removed: str) -> Flags:
-    changes = {_FLAGS[letter]: True for letter in added if letter != "u"}
-    changes |= {_FLAGS[letter]: False for letter in removed}
-    return flags._replace(**changes) if "u" not in added else flags._replace(**changes, ascii=False)
-
-
-def _refusal(what: str, text: str, position: int) -> InvalidRegex:
+def refusal(what: str, text: str, position: int) -> InvalidRegex:
+    """The error that says that ``what`` cannot be held."""
     return InvalidRegex(
         f"{what}, '{text}' at position {position}, cannot be held by a grammar; write the pattern without it"
     )

@@ -14,7 +14,7 @@ from typing_extensions import override
 
 from structgen.grammars.charset import NONE, CharSet
 
-__all__ = ["EMPTY", "NEVER", "Alternatives", "Anchor", "Characters", "Concatenation", "Node", "Place", "Repeat"]
+__all__ = ["EMPTY", "NEVER", "Alternatives", "Anchor", "Characters", "Concatenation", "Look", "Node", "Place", "Repeat"]
 
 
 class Place(Enum):
@@ -107,6 +107,50 @@ class Anchor(Node):
     @override
     def filled(self) -> Node:
         return NEVER
+
+
+@dataclass(frozen=True, eq=False)
+class Look(Node):
+    """Matches between two characters, where ``body`` matches what follows, or what is before, or where it does not.
+
+    Parameters
+    ----------
+    body : Node
+        What is looked for.
+    back : bool
+        Whether it must end here, or else begin here.
+    negated : bool
+        Whether it must not.
+    """
+
+    body: Node
+    back: bool
+    negated: bool
+
+    @cached_property
+    @override
+    def anchored(self) -> bool:
+        return True
+
+    @cached_property
+    @override
+    def nullable(self) -> bool:
+        return True
+
+    @cached_property
+    @override
+    def emptied(self) -> Node:
+        return self
+
+    @cached_property
+    @override
+    def filled(self) -> Node:
+        return NEVER
+
+    @property
+    @override
+    def inside(self) -> tuple[Node, ...]:
+        return (self.body,)
 
 
 @dataclass(frozen=True, eq=False)

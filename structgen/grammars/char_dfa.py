@@ -1,0 +1,222 @@
+"""Deterministic finite automata over characters: the pattern part of a `Language`."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from functools import cached_property
+from typing import Any, NamedTuple
+from weakref import WeakValueDictionary
+
+import numpy as np
+import numpy.typing as npt
+
+from structgen.errors import GrammarLimitExceeded
+
+__all__ = ["FIRST_SURROGATE", "LAST_SURROGATE", "MAX_CODE_POINT", "MAX_STATES", "CharDfa", "Intervals", "Lengths"]
+
+MAX_CODE_POINT = 0x10FFFF
+FIRST_SURROGATE, LAST_SURROGATE = 0xD800, 0xDFFF
+"""Surrogates are no characters of a text; no interval holds any."""
+
+MAX_STATES = 20_000
+"""An automaton that needs more is refused."""
+
+
+class Intervals(NamedTuple):
+    """The tables of a `CharDfa` as arrays, for compiled code."""
+
+    starts: npt.NDArray[Any]
+    """int32[states + 1]"""
+    lows: npt.NDArray[Any]
+    """int32[intervals]"""
+    highs: npt.NDArray[Any]
+    """int32[intervals]"""
+    targets: npt.NDArray[Any]
+    """int32[intervals]"""
+    accepting: npt.NDArray[Any]
+    """bool[states]"""
+
+
+class Lengths(NamedTuple):
+    """From which states some accepted text of exactly so many characters leads on; periodic in the end."""
+
+    sets: tuple[int, ...]
+    """By number of characters, a bit for each state."""
+    loop: int
+    """Where the sets begin to come again: after the last one comes ``sets[loop]``."""
+
+    def of(self, length: int) -> int:
+        """The states from which exactly ``length`` characters can lead to the end, a bit for each."""
+        if length < len(self.sets):
+            return self.sets[length]
+        return self.sets[self.loop + (length - self.loop) % (len(self.sets) - self.loop)]
+
+
+class CharDfa:
+    """A minimal DFA over code points. Its states are reached from state 0, and from each an accepting one is reached.
+
+    Equal automata are one object (`CharDfa.of`), and equal languages have equal automata, so identity is equality.
+
+    Parameters
+    ----------
+    starts : tuple of int
+        Where the intervals of each state begin; one more than there are states.
+    lows, highs, targets : tuple of int
+        First and last code point of each interval and the state it leads to; the intervals of a state are sorted, and
+        neighbours that touch lead to different states.
+    accepting : tuple of bool
+        Whether a text may end in a state.
+    """
+
+    def __init__(
+        self,
+        starts: tuple[int, ...],
+        lows: tuple[int, ...],
+        highs: tuple[int, ...],
+        targets: tuple[int, ...],
+        accepting: tuple[bool, ...],
+    ) -> None:
+        self.starts, self.lows, self.highs, self.targets, self.accepting = starts, lows, highs, targets, accepting
+
+    @classmethod
+    def of(
+        cls,
+        starts: tuple[int, ...],
+        lows: tuple[int, ...],
+        highs: tuple[int, ...],
+        targets: tuple[int, ...],
+        accepting: tuple[bool, ...],
+    ) -> CharDfa:
+        """The automaton with these tables, which are in canonical order: always the same object for equal ones."""
+        key = (starts, lows, highs, targets, accepting)
+        found = _interned.get(key)
+        return found if found is not None else _interned.setdefault(key, cls(*key))
+
+    def __len__(self) -> int:
+        """The number of states."""
+        return len(self.accepting)
+
+    def step(self, state: int, code_point: int) -> int:
+        """The state after ``code_point``, -1 where it cannot come."""
+        place = bisect_right(self.lows, code_point, self.starts[state], self.starts[state + 1]) - 1
+        return self.targets[place] if place >= self.starts[state] and code_point <= self.highs[place] else -1
+
+    def accepts(self, text: str) -> bool:
+        """Whether ``text`` is in the language."""
+        state = 0
+        for char in text:
+            state = self.step(state, ord(char))
+            if state < 0:
+                return False
+        return self.accepting[state]
+
+    def successors(self, state: int) -> tuple[int, ...]:
+        """Where each interval of ``state`` leads."""
+        return self.targets[self.starts[state] : self.starts[state + 1]]
+
+    @cached_property
+    def shortest(self) -> tuple[int, ...]:
+        """The number of characters of the shortest text that leads from each state to the end."""
+        distances = [0 if accepts else -1 for accepts in self.accepting]
+        before = self._before
+        reached = [state for state, accepts in enumerate(self.accepting) if accepts]
+        for state in reached:
+            for earlier in before[state]:
+                if distances[earlier] < 0:
+                    distances[earlier] = distances[state] + 1
+                    reached.append(earlier)
+        return tuple(distances)
+
+    @cached_property
+    def longest(self) -> int | None:
+        """The number of characters of the longest text, ``None`` where there is none."""
+        before = self._before
+        waiting = [len(set(self.successors(state))) for state in range(len(self))]
+        heights = [0] * len(self)
+        done = [state for state, count in enumerate(waiting) if not count]
+        for state in done:
+            for earlier in before[state]:
+                heights[earlier] = max(heights[earlier], heights[state] + 1)
+                waiting[earlier] -= 1
+                if not waiting[earlier]:
+                    done.append(earlier)
+        return heights[0] if len(done) == len(self) else None
+
+    @cached_property
+    def _before(self) -> list[list[int]]:
+        before: list[list[int]] = [[] for _ in self.accepting]
+        for state in range(len(self)):
+            for target in set(self.successors(state)):
+                before[target].append(state)
+        return before
+
+    @cached_property
+    def lengths(self) -> Lengths:
+        """How long the texts are that lead from each state to the end.
+
+        Raises
+        ------
+        GrammarLimitExceeded
+            The sets do not repeat within `MAX_STATES` lengths.
+        """
+        masks = [0] * len(self)
+        for state in range(len(self)):
+            for target in self.successors(state):
+                masks[target] |= 1 << state
+        current = sum(1 << state for state, accepts in enumerate(self.accepting) if accepts)
+        seen: dict[int, int] = {}
+        while current not in seen:
+            if len(seen) == MAX_STATES:
+                raise _too_many_lengths()
+            seen[current] = len(seen)
+            current = _union(masks, current)
+        return Lengths(tuple(seen), seen[current])
+
+    def reached(self, length: int) -> set[int]:
+        """The states in which a text of exactly ``length`` characters may be.
+
+        Raises
+        ------
+        GrammarLimitExceeded
+            These sets do not repeat within `MAX_STATES` lengths.
+        """
+        current = frozenset({0})
+        seen: dict[frozenset[int], int] = {}
+        order: list[frozenset[int]] = []
+        while len(order) < length and current:
+            if current in seen:
+                start = seen[current]
+                return set(order[start + (length - start) % (len(order) - start)])
+            if len(order) == MAX_STATES:
+                raise _too_many_lengths()
+            seen[current] = len(order)
+            order.append(current)
+            current = frozenset(target for state in current for target in self.successors(state))
+        return set(current)
+
+    @cached_property
+    def intervals(self) -> Intervals:
+        """The tables as arrays."""
+        starts, lows, highs, targets = (
+            np.array(part, np.int32) for part in (self.starts, self.lows, self.highs, self.targets)
+        )
+        return Intervals(starts, lows, highs, targets, np.array(self.accepting, np.bool_))
+
+
+def _too_many_lengths() -> GrammarLimitExceeded:
+    return GrammarLimitExceeded(
+        f"the lengths that a pattern allows do not repeat within {MAX_STATES:,}; simplify the pattern"
+    )
+
+
+def _union(masks: list[int], chosen: int) -> int:
+    """The union of the masks whose bit is in ``chosen``."""
+    union = 0
+    while chosen:
+        bit = chosen & -chosen
+        union |= masks[bit.bit_length() - 1]
+        chosen ^= bit
+    return union
+
+
+_interned: WeakValueDictionary[tuple[object, ...], CharDfa] = WeakValueDictionary()

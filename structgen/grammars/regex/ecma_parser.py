@@ -1,0 +1,176 @@
+r"""ECMA-262's syntax of regular expressions to a syntax tree.
+
+The pattern is read as with the flag ``u``, and what that flag refuses is taken where older engines agree on what it
+means: punctuation with a backslash, a bracket or brace that closes nothing, ``{`` that begins no quantifier. From
+Python's syntax comes what many schemas have: ``(?P<name>...)``, and ``(?i)``, ``(?s)``, ``(?m)`` at the start.
+"""
+
+from __future__ import annotations
+
+import re
+
+from typing_extensions import override
+
+from structgen.grammars.charset import ALL, CharSet
+from structgen.grammars.regex.ecma_characters import (
+    LINE_END,
+    WORD,
+    EcmaFlags,
+    malformed,
+    read_class,
+    read_escape,
+)
+from structgen.grammars.regex.parser import Parser, refusal
+from structgen.grammars.regex.syntax import Alternatives, Anchor, Characters, Concatenation, Look, Node, Place, Repeat
+from structgen.grammars.regex.unicode_properties import ignoring_case
+
+__all__ = ["parse"]
+
+_PLAIN = re.compile(r"[^\\^$.*+?()\[{|]+")
+_QUANTIFIER = re.compile(r"(?:([*+?])|\{([0-9]+)(?:(,)([0-9]*))?\})\??")
+_WITHOUT_LOW = re.compile(r"\{,[0-9]+\}")
+_GROUP = re.compile(r"\((?:\?:|\?P?<(?![=!])([^>]*)>|\?([ims]*)(?:-([ims]+))?:)?")
+_LOOK = re.compile(r"\(\?(<?)([=!])")
+_NAME = re.compile(r"[\w$]+\Z")
+_LEADING_FLAGS = re.compile(r"\(\?([ims]+)\)")
+_BACKREFERENCE = re.compile(r"\\[1-9][0-9]*|\\k<[^>]*>|\(\?P=[^)]*\)")
+_FLAGS = {"i": "ignore_case", "m": "multi_line", "s": "dot_all"}
+
+_EDGE = frozenset({Place.EDGE})
+
+
+def parse(pattern: str) -> Node:
+    """The syntax tree of ``pattern``.
+
+    Raises
+    ------
+    InvalidRegex
+        It is malformed, or has a backreference; the message says what and at which position.
+    """
+    parser = _EcmaParser(pattern)
+    flags = EcmaFlags()
+    if found := parser.scanner.match(_LEADING_FLAGS):
+        flags = _changed(flags, found[1], "")
+    tree = parser.alternatives(flags)
+    if parser.scanner.next:
+        raise malformed("')' without a '(' before it", parser.scanner.position)
+    return tree
+
+
+class _EcmaParser(Parser[EcmaFlags]):
+    def __init__(self, pattern: str) -> None:
+        super().__init__(pattern)
+        self._unrepeatable: Node | None = None  # what a quantifier cannot follow: an anchor, another quantifier
+        self.readers = {
+            "(": self._group,
+            "[": lambda flags: Characters(read_class(self.scanner, flags)),
+            "\\": self._escape,
+            ".": self._dot,
+            "^": self._start,
+            "$": self._end,
+        }
+
+    @override
+    def quantify(self, items: list[Node]) -> bool:
+        scanner, position = self.scanner, self.scanner.position
+        found = scanner.match(_QUANTIFIER)
+        if not found:
+            if scanner.match(_WITHOUT_LOW):
+                raise malformed("a quantifier without its lower count, which some engines take literally,", position)
+            return False
+        if not items or items[-1] is self._unrepeatable:
+            raise malformed(f"'{found[0]}' with nothing to repeat", position)
+        low, high = _counts(found)
+        if high is not None and high < low:
+            raise malformed(f"'{found[0]}', whose counts are in the wrong order,", position)
+        items[-1] = self._unrepeatable = Repeat(items[-1], low, high)
+        return True
+
+    @override
+    def read_literals(self, items: list[Node], flags: EcmaFlags) -> None:
+        found = self.scanner.match(_PLAIN)
+        for char in found[0] if found else self.scanner.take():
+            members = CharSet.single(ord(char))
+            items.append(Characters(ignoring_case(members) if flags.ignore_case else members))
+
+    def _group(self, flags: EcmaFlags) -> Node:
+        scanner, position = self.scanner, self.scanner.position
+        self._refuse_backreference()
+        if found := scanner.match(_LOOK):
+            look = Look(self._rest_of_group(flags, position), bool(found[1]), found[2] == "!")
+            self._unrepeatable = look if look.back else None
+            return look
+        head = scanner.match(_GROUP)
+        if head is None or scanner.next == "?":
+            raise malformed(f"'{scanner.text[position : position + 3]}', which begins no group,", position)
+        if head[1] is not None and not _NAME.match(head[1]):
+            raise malformed(f"'{head[1]}', which is no name of a group,", position)
+        if head[2] or head[3]:
+            flags = _changed(flags, head[2], head[3] or "")
+        inside = self._rest_of_group(flags, position)
+        self._unrepeatable = None
+        return inside
+
+    def _rest_of_group(self, flags: EcmaFlags, position: int) -> Node:
+        inside = self.alternatives(flags)
+        if not self.scanner.skip(")"):
+            raise malformed("'(' without a ')' after it", position)
+        return inside
+
+    def _escape(self, flags: EcmaFlags) -> Node:
+        self._refuse_backreference()
+        for text, same in (("\\b", True), ("\\B", False)):
+            if self.scanner.skip(text):
+                self._unrepeatable = _boundary(ignoring_case(WORD) if flags.ignore_case else WORD, not same)
+                return self._unrepeatable
+        return Characters(read_escape(self.scanner, flags))
+
+    def _dot(self, flags: EcmaFlags) -> Node:
+        self.scanner.take()
+        return _ANY if flags.dot_all else _IN_LINE
+
+    def _start(self, flags: EcmaFlags) -> Node:
+        return self._anchor("^", flags, looks_back=True)
+
+    def _end(self, flags: EcmaFlags) -> Node:
+        return self._anchor("$", flags, looks_back=False)
+
+    def _anchor(self, text: str, flags: EcmaFlags, looks_back: bool) -> Node:
+        anchor: Node = Anchor(text, self.scanner.position, looks_back, _EDGE)
+        self.scanner.take()
+        if flags.multi_line:
+            anchor = Alternatives((anchor, Look(Characters(LINE_END), looks_back, negated=False)))
+        self._unrepeatable = anchor
+        return anchor
+
+    def _refuse_backreference(self) -> None:
+        position = self.scanner.position
+        if found := self.scanner.match(_BACKREFERENCE):
+            raise refusal("a backreference", found[0], position)
+
+
+def _counts(quantifier: re.Match[str]) -> tuple[int, int | None]:
+    sign, low, comma, high = quantifier.groups()
+    if sign:
+        return int(sign == "+"), 1 if sign == "?" else None
+    if not comma:
+        return int(low), int(low)
+    return int(low), int(high) if high else None
+
+
+def _boundary(word: CharSet, same: bool) -> Node:
+    """Where a word begins or ends; ``same``: where none does."""
+    ways = (
+        Concatenation((Look(Characters(word), True, before), Look(Characters(word), False, before is same)))
+        for before in (False, True)
+    )
+    return Alternatives(tuple(ways))
+
+
+def _changed(flags: EcmaFlags, added: str, removed: str) -> EcmaFlags:
+    changes = {_FLAGS[letter]: True for letter in added} | {_FLAGS[letter]: False for letter in removed}
+    return flags._replace(**changes)
+
+
+_ANY = Characters(ALL)
+_IN_LINE = Characters(~LINE_END)
