@@ -151,6 +151,11 @@ def arithmetic(a: int, b: int) -> int:
 
 
 @compiled
+def divided(a: int, b: int) -> int:
+    return a // b * 1000 + a % b
+
+
+@compiled
 def logic(a: int, b: int, c: int) -> int:
     found = a or b
     both = a and c
@@ -201,6 +206,15 @@ numbers = st.integers(-(2**40), 2**40)
 @given(numbers, numbers)
 def test_arithmetic_is_pythons(a, b):
     assert arithmetic(a, b) == arithmetic.__wrapped__(a, b)
+
+
+@given(small_numbers, small_numbers)
+def test_division_is_pythons(a, b):
+    if b == 0:
+        with pytest.raises(ZeroDivisionError):
+            divided(a, b)
+    else:
+        assert divided(a, b) == divided.__wrapped__(a, b)
 
 
 @given(small_numbers, small_numbers, small_numbers)

@@ -115,6 +115,8 @@ class Expressions:
 
     def fail(self, status: Any) -> None:
         """Return ``status``."""
+        if not self.callee.may_raise:
+            raise NotImplementedError(f"{self.callee.name} was not seen to raise")
         self.put(self.status, Value(INT, (status,)))
         self.builder.branch(self.exit)
 
@@ -246,18 +248,22 @@ class Expressions:
             return Value(kind, (self.builder.shl(a, b),))
         if name == "RShift":
             return Value(kind, ((self.builder.lshr if kind == WORD else self.builder.ashr)(a, b),))
-        if name in ("FloorDiv", "Mod") and kind == INT and isinstance(b, _ir.Constant) and b.constant > 0:
+        if name in ("FloorDiv", "Mod") and kind == INT:
             return Value(INT, (self._divided(a, b, name),))
-        raise TypeError(f"{name} of {left.kind} and {right.kind}; a divisor must be a positive constant")
+        raise TypeError(f"{name} of {left.kind} and {right.kind}")
 
     def _divided(self, number: Any, divisor: Any, name: str) -> Any:
-        """Rounded down, by a positive constant."""
+        """Rounded down, as Python does."""
         builder = self.builder
+        if not isinstance(divisor, _ir.Constant):
+            is_zero = builder.icmp_signed("==", divisor, I64(0))
+            self.fail_if(is_zero, I64(self.unit.number_of(ZeroDivisionError)))
         remainder = builder.srem(number, divisor)
-        is_below = builder.icmp_signed("<", remainder, I64(0))
+        signs_differ = builder.icmp_signed("<", builder.xor(remainder, divisor), I64(0))
+        is_short = builder.and_(signs_differ, builder.icmp_signed("!=", remainder, I64(0)))
         if name == "Mod":
-            return builder.select(is_below, builder.add(remainder, divisor), remainder)
-        return builder.sub(builder.sdiv(number, divisor), builder.zext(is_below, I64))
+            return builder.select(is_short, builder.add(remainder, divisor), remainder)
+        return builder.sub(builder.sdiv(number, divisor), builder.zext(is_short, I64))
 
     def of_Compare(self, node: ast.Compare) -> Value:  # noqa: N802
         if len(node.ops) > 1:
