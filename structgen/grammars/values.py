@@ -26,6 +26,7 @@ __all__ = [
     "Others",
     "Regular",
     "StringValue",
+    "Value",
     "array_value",
     "object_value",
     "regular",
@@ -33,7 +34,13 @@ __all__ = [
 ]
 
 
-class Regular(Expr):
+class Value(Expr):
+    """What an automaton treats as a rule of its own, though it has no expression."""
+
+    __slots__ = ()
+
+
+class Regular(Value):
     """The byte strings that a DFA accepts."""
 
     __slots__ = ("dfa",)
@@ -42,18 +49,16 @@ class Regular(Expr):
         self.dfa = dfa
 
 
-class StringValue(Expr):
+class StringValue(Value):
     """A JSON string, quotes included and in any spelling, whose value lies in ``language``, which is not empty."""
 
-    __slots__ = ("language", "rule")
+    __slots__ = ("language",)
 
     def __init__(self, language: Language) -> None:
         self.language = language
-        self.rule = Rule("string", lambda: self)
-        """With this for its body: what a rule calls that has it for a part."""
 
 
-class ObjectValue(Expr):
+class ObjectValue(Value):
     """A JSON object, braces included, as ``spec`` has it."""
 
     __slots__ = ("spec",)
@@ -62,7 +67,7 @@ class ObjectValue(Expr):
         self.spec = spec
 
 
-class ArrayValue(Expr):
+class ArrayValue(Value):
     """A JSON array, brackets included, as ``spec`` has it."""
 
     __slots__ = ("spec",)
@@ -106,6 +111,8 @@ class ObjectSpec:
     """So many obligations, numbered from 0, each to be met by at least one member."""
     ordered: bool = True
     """Declared keys in the order of `names` and all others after them; else any order."""
+    is_set: bool = False
+    """An array of distinct strings instead: its elements are the keys, in brackets and without values."""
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ import numpy as np
 from structgen.grammars._token_bytes import read_tokens
 from structgen.grammars._trie import build_trie
 from structgen.grammars.automaton._jit import Int32Array
-from structgen.grammars.automaton.analysis import Lengths
+from structgen.grammars.automaton.facts import Lengths
 from structgen.grammars.automaton.walk import Trie
 from structgen.grammars.mask_pool import MaskPool
 

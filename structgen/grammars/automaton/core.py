@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import threading
 from collections.abc import Callable
 from typing import TypeVar
@@ -12,17 +13,26 @@ import numpy as np
 from structgen.errors import EmptyLanguage, GrammarLimitExceeded
 from structgen.grammars.automaton import walk
 from structgen.grammars.automaton._jit import Int32Array
-from structgen.grammars.automaton.analysis import Lengths, analyse
+from structgen.grammars.automaton.analysis import analyse
 from structgen.grammars.automaton.determinize import rehash_states
+from structgen.grammars.automaton.facts import Called, Lengths
+from structgen.grammars.automaton.frame_tables import write_array, write_object
+from structgen.grammars.automaton.frames import rehash_frames
 from structgen.grammars.automaton.lowering import Lowering
+from structgen.grammars.automaton.registers import rehash_registers
+from structgen.grammars.automaton.spellings import enter_extension, rehash_extensions, rehash_spellings
 from structgen.grammars.automaton.stacks import after_token, rehash_sets, start_set
 from structgen.grammars.automaton.string_records import rehash_strings
 from structgen.grammars.automaton.string_tables import StringTables
 from structgen.grammars.automaton.tables import (
     ACCEPT,
+    ARRAY_RULE,
     BYTESETS,
+    C_WANTED_KEYS,
     C_WANTED_RULE,
+    C_WANTED_SPELLING,
     C_WANTED_TABLE,
+    EXTENSIONS,
     FAR,
     I_STATE,
     ITEMS,
@@ -32,24 +42,30 @@ from structgen.grammars.automaton.tables import (
     N_NODES,
     N_RULES,
     N_SETS,
+    NO_SPELLING,
     NODES,
     NOTHING,
+    OBJECT_RULE,
     Q_DISTANCE,
     RECORDS,
+    REGISTERS,
     RULES,
     S_RULE,
     SETS,
+    SPELLINGS,
     STATES,
-    STRINGS,
+    STRING_RULE,
+    U_KIND,
     U_NODE,
-    UNKNOWN,
+    KeysWanted,
     OutOfRoom,
     RuleWanted,
     Tables,
 )
+from structgen.grammars.automaton.value_facts import is_spellable
 from structgen.grammars.automaton.walk import Trie
 from structgen.grammars.expr import Rule
-from structgen.grammars.values import StringValue
+from structgen.grammars.values import ArrayValue, ObjectSpec, ObjectValue, StringValue
 
 __all__ = ["StackAutomaton"]
 
@@ -87,9 +103,11 @@ class StackAutomaton:
         self._lengths, self._trie, self._max_bytes = lengths, trie, max_bytes
         self._tables = Tables()
         self._lock = threading.RLock()
-        self._rule_numbers: dict[Rule, int] = {start: 0}
-        self._rules: list[Rule] = []  # by number
+        self._rule_numbers: dict[Called, int] = {start: 0}
+        self._rules: list[Called] = []  # by number
         self._byteset_numbers: dict[int, int] = {}
+        self._keys: dict[tuple[ObjectSpec, frozenset[str]], int] = {}
+        self._key_sets: dict[int, tuple[ObjectSpec, frozenset[str]]] = {}
         self._strings = StringTables(self._tables, self._make_room, lengths.single)
         self._publish_rules()
         self.start = self._run(lambda memory: start_set(memory, 0))
@@ -147,8 +165,8 @@ class StackAutomaton:
         """So many tokens suffice to an end; `FAR` or more where no bound is known."""
         return int(self._tables[SETS][state, Q_DISTANCE])
 
-    def rules(self, state: int) -> list[Rule]:
-        """The rules that a text in ``state`` may be in."""
+    def rules(self, state: int) -> list[Called]:
+        """The rules and values that a text in ``state`` may be in."""
         first, count = self._items_of(state)
         states, items = self._tables[STATES], self._tables[ITEMS]
         found = {int(states[items[place, 0], S_RULE]) for place in range(first, first + count) if items[place, 0]}
@@ -170,6 +188,8 @@ class StackAutomaton:
                     self._grow(self._tables.count(C_WANTED_TABLE))
                 except RuleWanted:
                     self._lower(self._tables.count(C_WANTED_RULE))
+                except KeysWanted:
+                    self._extend(self._tables.count(C_WANTED_KEYS), self._tables.count(C_WANTED_SPELLING))
 
     def _grow(self, table: int, rows: int = 0) -> None:
         if self.nbytes > self._max_bytes:
@@ -179,6 +199,13 @@ class StackAutomaton:
         self._tables.grow(table, rows)
         if table == STATES:
             rehash_states(self._tables.address)
+            rehash_frames(self._tables.address)
+        elif table == REGISTERS:
+            rehash_registers(self._tables.address)
+        elif table == SPELLINGS:
+            rehash_spellings(self._tables.address)
+        elif table == EXTENSIONS:
+            rehash_extensions(self._tables.address)
         elif table == SETS:
             rehash_sets(self._tables.address)
         elif table == RECORDS:
@@ -187,10 +214,57 @@ class StackAutomaton:
             self._tables.set_count(N_MEMO, 0)
 
     def _lower(self, number: int) -> None:
-        rule, first = self._rules[number], self._tables.count(N_NODES)
-        if isinstance(rule.body, StringValue):
-            self._tables[RULES][number, U_NODE] = STRINGS - self._strings.string(rule.body.language, number)
-            return
+        one = self._rules[number]
+        if isinstance(one, Rule):
+            self._lower_rule(number, one)
+        elif isinstance(one, ObjectValue):
+            self._write(number, OBJECT_RULE, self._write_object(number, one.spec))
+        elif isinstance(one, ArrayValue):
+            written = write_array(self._tables, one.spec, number, self._number_of, self._facts)
+            self._write(number, ARRAY_RULE, written)
+        elif isinstance(one, StringValue):
+            self._write(number, STRING_RULE, self._strings.string(one.language, number))
+        else:
+            raise TypeError(f"no such value: {one!r}")
+
+    def _write(self, number: int, kind: int, written: int) -> None:
+        self._publish_rules()
+        self._tables[RULES][number, [U_KIND, U_NODE]] = kind, written
+
+    def _number_of(self, one: Called) -> int:
+        return self._rule_numbers.setdefault(one, len(self._rule_numbers))
+
+    def _write_object(self, number: int, spec: ObjectSpec) -> int:
+        keys, spellable = self._keys_of(spec, frozenset()), is_spellable(self._lengths)
+        return write_object(self._tables, spec, number, keys, self._number_of, self._facts, spellable=spellable)
+
+    def _keys_of(self, spec: ObjectSpec, seen: frozenset[str]) -> int:
+        """The automaton of the keys of ``spec``, undeclared ones that have been ``seen`` among the names."""
+        keys = self._keys.get((spec, seen))
+        if keys is None:
+            names = [*spec.names, *sorted(seen)]
+            keys = self._strings.keys(names, [one.keys for one in spec.others], 0)
+            self._keys[spec, seen] = keys
+            self._key_sets[keys] = spec, seen
+        return keys
+
+    def _extend(self, keys: int, spelling: int) -> None:
+        """Write the keys that are left when the one that was spelled so has been there."""
+        spec, seen = self._key_sets[keys]
+        extended = self._keys_of(spec, seen | {self._spelled(spelling)})
+        self._run(lambda memory: enter_extension(memory, keys, spelling, extended))
+
+    def _spelled(self, spelling: int) -> str:
+        """The key that was spelled so, quotes included."""
+        spelled = bytearray()
+        while spelling != NO_SPELLING:
+            spelling, byte = (int(value) for value in self._tables[SPELLINGS][spelling])
+            spelled.append(byte)
+        text: str = json.loads(spelled[::-1].removeprefix(b'"').join((b'"', b'"')))
+        return text
+
+    def _lower_rule(self, number: int, rule: Rule) -> None:
+        first = self._tables.count(N_NODES)
         lowering = Lowering(first, number, self._rule_numbers, self._byteset_numbers, self._facts, self._lengths)
         entry = lowering.lower_rule(rule.body)
         end = first + len(lowering.nodes)
@@ -215,7 +289,7 @@ class StackAutomaton:
         known, total = self._tables.count(N_RULES), len(self._rule_numbers)
         self._make_room(RULES, total)
         self._rules += itertools.islice(self._rule_numbers, known, None)
-        self._tables[RULES][known:total, U_NODE] = UNKNOWN
+        self._tables[RULES][known:total, U_NODE] = -1
         self._tables.set_count(N_RULES, total)
 
     def _make_room(self, table: int, rows: int) -> None:

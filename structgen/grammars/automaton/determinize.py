@@ -13,13 +13,13 @@ import numpy as np
 from structgen.grammars.automaton._jit import Memory, compiled, inner, int64
 from structgen.grammars.automaton.strings import fill_string_transition, string_start, string_step
 from structgen.grammars.automaton.tables import (
-    ACCEPT,
     BYTES,
     BYTESETS,
     C_NODE_EPOCH,
     C_WANTED_RULE,
     CALL,
     CALLS,
+    CLOSED,
     F_BYTES,
     F_CALLS,
     F_FINAL,
@@ -57,12 +57,12 @@ from structgen.grammars.automaton.tables import (
     STATE_NODES,
     STATES,
     STRING,
-    STRINGS,
+    STRING_RULE,
     TOKEN,
     TRANSITIONS,
+    U_KIND,
     U_NODE,
     U_STATE,
-    UNKNOWN,
     V_EPOCH,
     V_NODE,
     RuleWanted,
@@ -204,8 +204,8 @@ def _append_state(m: Memory, found: int) -> int:
     put(m, STATES, state, S_CALLS, call)
     put(m, STATES, state, S_CALL_COUNT, end - call)
     put(m, STATES, state, S_ROW, row)
-    set_count(m, N_ROWS, row + 1)
     set_count(m, N_STATES, state + 1)
+    set_count(m, N_ROWS, row + 1)
     set_count(m, N_STATE_NODES, first + found)
     set_count(m, N_CALLS, end)
     return state
@@ -245,8 +245,7 @@ def _fill_transition(m: Memory, state: int, byte: int) -> int:
         for word in range(8):
             word_bits = cell(m, BYTESETS, bits, word)
             alike[word] &= word_bits if reads else ~word_bits
-    target = _intern_state(m, found) if found else NO_STATE
-    row = cell(m, STATES, state, S_ROW)
+    target, row = _intern_state(m, found) if found else NO_STATE, cell(m, STATES, state, S_ROW)
     for other in range(256):
         if (alike[other >> 5] >> (other & 31)) & 1:
             put(m, TRANSITIONS, row, other, target)
@@ -291,10 +290,13 @@ def start_state(m: Memory, rule: int) -> int:
     state = cell(m, RULES, rule, U_STATE)
     if state == HOLE:
         node = cell(m, RULES, rule, U_NODE)
-        if node == UNKNOWN:
+        if node < 0:
             set_count(m, C_WANTED_RULE, rule)
             raise RuleWanted
-        state = string_start(m, STRINGS - node) if node < 0 else _intern_state(m, _reach(m, node, _open_list(m)))
+        if cell(m, RULES, rule, U_KIND) == STRING_RULE:
+            state = string_start(m, node)
+        else:
+            state = _intern_state(m, _reach(m, node, _open_list(m)))
         put(m, RULES, rule, U_STATE, state)
     return state
 
@@ -303,8 +305,8 @@ def start_state(m: Memory, rule: int) -> int:
 def rehash_states(m: Memory) -> None:
     """Enter every state into an emptied `STATE_HASH`."""
     last = rows_of(m, STATE_HASH) - 1
-    for state in range(ACCEPT + 1, get_count(m, N_STATES)):
-        if cell(m, STATES, state, S_COUNT) == STRING:
+    for state in range(CLOSED + 1, get_count(m, N_STATES)):
+        if cell(m, STATES, state, S_COUNT) <= 0:  # no set of nodes
             continue
         slot = _hash(m, STATE_NODES, cell(m, STATES, state, S_NODES), cell(m, STATES, state, S_COUNT)) & last
         while cell(m, STATE_HASH, slot, 0) != 0:

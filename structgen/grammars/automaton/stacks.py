@@ -19,21 +19,22 @@ from typing import Any
 import numpy as np
 
 from structgen.grammars.automaton._jit import Int64Table, Memory, compiled, inner, int64
-from structgen.grammars.automaton.determinize import after_call, next_state, start_state, state_after_token
+from structgen.grammars.automaton.determinize import state_after_token
+from structgen.grammars.automaton.frames import back, callee, next_of, start_of
 from structgen.grammars.automaton.tables import (
     ACCEPT,
     BOTTOM,
     C_BACK,
+    C_KEEPS_SPELLING,
     C_STATE_EPOCH,
-    CALLS,
     F_BYTES,
     F_FINAL,
+    F_FRAME,
     F_TOKENS,
     FAR,
     I_BELOW,
     I_STATE,
     ITEMS,
-    L_RULE,
     M_ONE,
     M_OTHER,
     M_SET,
@@ -47,7 +48,6 @@ from structgen.grammars.automaton.tables import (
     Q_DISTANCE,
     Q_FIRST,
     S_CALL_COUNT,
-    S_CALLS,
     S_DISTANCE,
     S_FLAGS,
     SET_HASH,
@@ -248,11 +248,10 @@ def _leave(m: Memory, found: int, state: int, below: int) -> int:
 def _call(m: Memory, found: int, state: int, below: int) -> int:
     """Add the starts of the rules that ``state`` calls, above the states that they return to."""
     for call in range(cell(m, STATES, state, S_CALL_COUNT)):
-        rule = cell(m, CALLS, cell(m, STATES, state, S_CALLS) + call, L_RULE)
-        start, back = start_state(m, rule), after_call(m, state, call)
+        start, after = start_of(m, callee(m, state, call)), back(m, state, call)
         # A last call returns to what its caller would: the stack of a list does not grow with the list.
-        is_last = cell(m, STATES, back, S_FLAGS) == F_FINAL
-        found = _add(m, found, start, below if is_last else pack(m, back, below))
+        is_last = cell(m, STATES, after, S_FLAGS) == F_FINAL
+        found = _add(m, found, start, below if is_last else pack(m, after, below))
     return found
 
 
@@ -305,7 +304,7 @@ def _step_several(m: Memory, closed: int, byte: int) -> int:
     first, found = cell(m, SETS, closed, Q_FIRST), 0
     for item in range(first, first + cell(m, SETS, closed, Q_COUNT)):
         state = cell(m, ITEMS, item, I_STATE)
-        target = next_state(m, state, byte) if state != ACCEPT else NO_STATE
+        target = next_of(m, state, byte) if state != ACCEPT else NO_STATE
         if target != NO_STATE:
             found = _add(m, found, target, cell(m, ITEMS, item, I_BELOW))
     return _close(m, found)
@@ -315,15 +314,16 @@ def _step_several(m: Memory, closed: int, byte: int) -> int:
 def step(m: Memory, state: int, below: int, byte: int) -> tuple[int, int]:
     """One byte on, both in travelling form; (0, 0) where ``byte`` cannot come."""
     if state != SEVERAL:
-        target = next_state(m, state, byte)
+        target = next_of(m, state, byte)
         if target == NO_STATE:
             return 0, 0
-        if cell(m, STATES, target, S_FLAGS) == F_BYTES:
+        if cell(m, STATES, target, S_FLAGS) & ~F_FRAME == F_BYTES:
             return target, below
         return _enter(m, target, below)
-    slot = _memo_slot(m, SEVERAL - byte, below)
+    how = SEVERAL - byte - 256 * get_count(m, C_KEEPS_SPELLING)
+    slot = _memo_slot(m, how, below)
     if cell(m, MEMO, slot, M_ONE) == 0:
-        slot = _remember(m, SEVERAL - byte, below, _step_several(m, below, byte))
+        slot = _remember(m, how, below, _step_several(m, below, byte))
     return unpack(m, cell(m, MEMO, slot, M_SET))
 
 
@@ -344,7 +344,7 @@ def after_token(m: Memory, closed: int, token: int) -> int:
 @compiled
 def start_set(m: Memory, rule: int) -> int:
     """The closed set before the first symbol of a text of ``rule``."""
-    state = start_state(m, rule)
+    state = start_of(m, rule)
     _open_work(m)
     return _close(m, _add(m, 0, state, BOTTOM))
 

@@ -5,13 +5,15 @@ from __future__ import annotations
 from structgen.grammars.automaton._jit import Memory, inner
 from structgen.grammars.automaton.spelling import (
     NONE,
+    QUOTE,
     first_rank,
     last_rank,
 )
-from structgen.grammars.automaton.string_rests import FULL, START, interval_end, interval_place
+from structgen.grammars.automaton.string_rests import FULL, START, interval_end, interval_place, text_rest, value_rest
 from structgen.grammars.automaton.tables import (
     D_MASK,
     D_MASK_2,
+    FAR,
     G_ENTRIES,
     G_FIRST_VALUE,
     G_IS_KEYS,
@@ -44,7 +46,7 @@ from structgen.grammars.automaton.tables import (
     cell,
 )
 
-__all__ = ["is_key", "key_interval", "key_label", "key_name", "key_others", "others_of"]
+__all__ = ["is_key", "key_interval", "key_label", "key_name", "key_others", "key_rest", "others_of"]
 
 
 @inner
@@ -122,6 +124,15 @@ def key_others(m: Memory, state: int) -> int:
     """
     record = cell(m, STATES, state, S_NODES)
     return cell(m, RECORDS, record, X_MASK) | cell(m, RECORDS, record, X_MASK_2) << 31
+
+
+@inner
+def key_rest(m: Memory, state: int, place: int) -> int:
+    """The bytes, closing quote included, that make the key the declared name at ``place``, or for -1 some other one."""
+    record = cell(m, STATES, state, S_NODES)
+    first = cell(m, MACHINES, cell(m, RECORDS, record, X_MACHINE), G_TEXT)
+    rest = text_rest(m, record, first + place) if place >= 0 else value_rest(m, record)
+    return min(FAR, rest + cell(m, POOL, QUOTE, 0))
 
 
 @inner

@@ -62,6 +62,8 @@ __all__ = [
     "interval_place",
     "is_bounded",
     "text_place",
+    "text_rest",
+    "value_rest",
 ]
 
 # Phases beside those of `spelling`; FULL is added to a partial character's.
@@ -160,21 +162,28 @@ def bounded_rest(m: Memory, record: int, count: int) -> int:
 
 
 @inner
-def _text_distance(m: Memory, record: int) -> int:
-    """The bytes before the closing quote of the text that is cheapest to finish."""
-    phase, depth = cell(m, RECORDS, record, X_PHASE), cell(m, RECORDS, record, X_DEPTH)
-    best = FAR
-    for text in range(cell(m, RECORDS, record, X_TEXT), cell(m, RECORDS, record, X_TEXT_END)):
-        cost = cell(m, TEXTS, text, T_COST)
-        if phase != NONE and phase != START and cost < FAR:
-            rank = cell(m, POOL, cell(m, TEXTS, text, T_FIRST) + depth, 0)
-            cost += rest_cost(m, phase, rank, rank) - rank_cost(m, rank, rank)
-        best = min(best, cost)
-    return best - cell(m, RECORDS, record, X_SPENT) if best < FAR else FAR
+def text_rest(m: Memory, record: int, text: int) -> int:
+    """The bytes before the closing quote of ``text`` that are still to come."""
+    phase, cost = cell(m, RECORDS, record, X_PHASE), cell(m, TEXTS, text, T_COST)
+    if cost >= FAR:
+        return FAR
+    if phase not in (NONE, START):
+        rank = cell(m, POOL, cell(m, TEXTS, text, T_FIRST) + cell(m, RECORDS, record, X_DEPTH), 0)
+        cost += rest_cost(m, phase, rank, rank) - rank_cost(m, rank, rank)
+    return min(FAR, cost - cell(m, RECORDS, record, X_SPENT))
 
 
 @inner
-def _value_distance(m: Memory, record: int) -> int:
+def _text_distance(m: Memory, record: int) -> int:
+    """The bytes before the closing quote of the text that is cheapest to finish."""
+    best = FAR
+    for text in range(cell(m, RECORDS, record, X_TEXT), cell(m, RECORDS, record, X_TEXT_END)):
+        best = min(best, text_rest(m, record, text))
+    return best
+
+
+@inner
+def value_rest(m: Memory, record: int) -> int:
     """The bytes before the closing quote of the cheapest text that the automaton still accepts."""
     value, phase = cell(m, RECORDS, record, X_VALUE), cell(m, RECORDS, record, X_PHASE)
     if value < 0:
@@ -202,5 +211,5 @@ def distance_of(m: Memory, record: int) -> int:
     if count >= 0 or (quotes == 2 and is_bounded(m, cell(m, RECORDS, record, X_MACHINE))):
         best = bounded_rest(m, record, max(count, 0))
     else:
-        best = min(_text_distance(m, record), _value_distance(m, record))
+        best = min(_text_distance(m, record), value_rest(m, record))
     return min(FAR, best + quotes * cell(m, POOL, QUOTE, 0))
