@@ -1,5 +1,6 @@
 """Grammars as token-level automata: usable alone inside any engine, without torch."""
 
+from structgen.grammars._compiled.entries import prepare as warm_up
 from structgen.grammars.choice import compile_choice
 from structgen.grammars.json_schema import compile_json_schema
 from structgen.grammars.mask_pool import ALL_TOKENS, NO_TOKENS, MaskPool
@@ -21,4 +22,5 @@ __all__ = [
     "compile_choice",
     "compile_json_schema",
     "compile_regex",
+    "warm_up",
 ]

@@ -12,7 +12,7 @@ from typing import Any
 
 from structgen.grammars._compiled import machine, store
 
-__all__ = ["Entry", "Inlined", "Inner", "add_entry", "prepare"]
+__all__ = ["Entry", "Inlined", "Inner", "add_entry", "prepare", "rare_functions"]
 
 _log = logging.getLogger("structgen")
 
@@ -25,40 +25,34 @@ class Entry(functools.partial[Any]):
 
     __wrapped__: Callable[..., object]
 
-    @property
-    def _numba_type_(self) -> Any:
-        return _functions().called_type(self.__wrapped__)
-
     def become(self, function: Callable[..., Any]) -> None:
         """Stand for ``function``."""
         partial: Any = self
         partial.__setstate__((function, (), {}, self.__dict__))
 
 
+rare_functions: set[Callable[..., Any]] = set()
+"""Those that stay out of their callers, so that these stay small and are inlined in turn."""
+
+
 class Inner:
     """A function that compiled code calls."""
 
-    def __init__(self, function: Callable[..., Any]) -> None:
-        self._function = function
+    def __init__(self, function: Callable[..., Any], is_rare: bool = False) -> None:
+        self.__wrapped__ = function
+        if is_rare:
+            rare_functions.add(function)
         functools.update_wrapper(self, function)
 
-    @property
-    def _numba_type_(self) -> Any:
-        return _functions().called_type(self._function)
-
     def __call__(self, *arguments: Any) -> Any:
-        raise TypeError(f"{self._function.__qualname__} is for compiled code to call")
+        raise TypeError(f"{self.__wrapped__.__qualname__} is for compiled code to call")
 
 
 class Inlined(Inner):
     """A function whose Python runs when compiled code that calls it is made (see `emit`)."""
 
-    @property
-    def _numba_type_(self) -> Any:
-        return _functions().inlined_type(self._function)
-
     def __call__(self, *arguments: Any) -> Any:
-        return self._function(*arguments)
+        return self.__wrapped__(*arguments)
 
 
 _waiting: dict[str, Entry] = {}
@@ -99,12 +93,8 @@ def prepare() -> float | None:
 
 
 def _build(functions: Mapping[str, Callable[..., Any]], place: store.Place) -> bytes:
-    _log.warning("structgen: compiling the grammar code for this machine, once; it takes about ten seconds")
+    _log.warning("structgen: compiling the grammar code for this machine, once; it takes some seconds")
     code = importlib.import_module("structgen.grammars._compiled.build").build(functions)
     if place.write(code) is None:
         _log.warning("structgen: no folder to keep compiled code in; set STRUCTGEN_CACHE to one that can be written")
     return code
-
-
-def _functions() -> Any:
-    return importlib.import_module("structgen.grammars._compiled.functions")

@@ -1,11 +1,10 @@
-"""An object file into memory and out come functions: needs LLVM's loader, but neither its compiler nor Numba."""
+"""An object file into memory and out come functions: needs LLVM's loader alone."""
 
 from __future__ import annotations
 
 import ctypes
 import functools
 import importlib
-import pickle
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -13,10 +12,9 @@ import numpy as np
 
 _binding: Any = importlib.import_module("llvmlite.binding")
 
-__all__ = ["load", "target"]
+__all__ = ["load", "start_llvm", "target"]
 
 _METH_FASTCALL = 0x80
-_DTYPES = ("int32", "uint8", "int64")
 
 
 class _Method(ctypes.Structure):
@@ -46,7 +44,7 @@ def target() -> str:
 
 def load(code: bytes, names: Iterable[str]) -> dict[str, Callable[..., Any]]:
     """The functions with these names, of an object file that `build` made; they stay in memory."""
-    _prepare()
+    start_llvm()
     host = _binding.Target.from_triple(_binding.get_process_triple()).create_target_machine()
     engine = _binding.create_mcjit_compiler(_binding.parse_assembly(""), host)
     engine.add_object_file(_binding.ObjectFileRef.from_data(code))
@@ -56,18 +54,27 @@ def load(code: bytes, names: Iterable[str]) -> dict[str, Callable[..., Any]]:
 
 
 @functools.cache
-def _prepare() -> None:
+def start_llvm() -> None:
+    """Once."""
     _binding.initialize_native_target()
     _binding.initialize_native_asmprinter()
-    _binding.add_symbol("structgen_raise", id(_raise))
-    _binding.add_symbol("structgen_ndarray", id(np.ndarray))
-    for name in _DTYPES:
-        _binding.add_symbol(f"structgen_{name}", id(np.dtype(name)))
+    for name, one in _OBJECTS.items():
+        _binding.add_symbol(f"structgen_{name}", id(one))
 
 
-def _raise(pickled: bytes) -> None:
-    kind, arguments, *_ = pickle.loads(pickled)
-    raise kind(*(arguments or ()))
+def _raise(name: str) -> None:
+    module, _, kind = name.partition(":")
+    raise getattr(importlib.import_module(module), kind)
+
+
+_OBJECTS: dict[str, object] = {
+    "None": None,
+    "TypeError": TypeError,
+    "ndarray": np.ndarray,
+    "raise": _raise,
+    **{name: np.dtype(name) for name in ("int32", "uint8")},
+}
+"""What machine code refers to, by ``structgen_`` and this name."""
 
 
 def _function(name: str, address: int) -> Callable[..., Any]:

@@ -28,6 +28,7 @@ __all__ = [
     "inner",
     "int64",
     "load",
+    "rare",
     "store",
 ]
 
@@ -66,6 +67,11 @@ def compiled(function: _F) -> _F:
 def inner(function: _F) -> _F:
     """A function that compiled ones call."""
     return cast("_F", Inner(function))
+
+
+def rare(function: _F) -> _F:
+    """Like `inner`, for what seldom runs: it is never inlined, so that its callers can be."""
+    return cast("_F", Inner(function, is_rare=True))
 
 
 def inlined(function: _F) -> _F:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from structgen.grammars.automaton._jit import Memory, compiled, inner, int64
+from structgen.grammars.automaton._jit import Memory, compiled, inner, int64, rare
 from structgen.grammars.automaton.strings import fill_string_transition, string_start, string_step
 from structgen.grammars.automaton.tables import (
     BYTES,
@@ -211,7 +211,7 @@ def _append_state(m: Memory, found: int) -> int:
     return state
 
 
-@inner
+@rare
 def _intern_state(m: Memory, found: int) -> int:
     """The state with the nodes of the list, an old one where there is one."""
     _sort_list(m, found)
@@ -227,7 +227,7 @@ def _intern_state(m: Memory, found: int) -> int:
     return state
 
 
-@inner
+@rare
 def _fill_transition(m: Memory, state: int, byte: int) -> int:
     alike = np.empty(8, np.int64)  # the bytes that every node treats as it does this one
     for word in range(8):

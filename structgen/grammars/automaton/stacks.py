@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from structgen.grammars.automaton._jit import Int64Table, Memory, compiled, inner, int64
+from structgen.grammars.automaton._jit import Int64Table, Memory, compiled, inner, int64, rare
 from structgen.grammars.automaton.determinize import state_after_token
 from structgen.grammars.automaton.frames import back, callee, next_of, start_of
 from structgen.grammars.automaton.tables import (
@@ -273,7 +273,7 @@ def _collect(m: Memory, found: int) -> int:
     return _intern(m, items, kept)
 
 
-@inner
+@rare
 def _close(m: Memory, found: int) -> int:
     """Close the worklist: enter every call, leave every finished rule, until nothing new comes."""
     place = 0
@@ -298,7 +298,7 @@ def _enter(m: Memory, state: int, below: int) -> tuple[int, int]:
     return unpack(m, cell(m, MEMO, slot, M_SET))
 
 
-@inner
+@rare
 def _step_several(m: Memory, closed: int, byte: int) -> int:
     _open_work(m)
     first, found = cell(m, SETS, closed, Q_FIRST), 0

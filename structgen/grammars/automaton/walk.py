@@ -18,6 +18,7 @@ from structgen.grammars.automaton._jit import (
     compiled,
     inner,
     int64,
+    rare,
 )
 from structgen.grammars.automaton.frames import next_of
 from structgen.grammars.automaton.stacks import after_token, pack, step, unpack
@@ -76,7 +77,7 @@ def _open_path(m: Memory, closed: int) -> tuple[Int64Array, Int64Array]:
     return states, belows
 
 
-@inner
+@rare
 def _lengthened(values: Int64Array) -> Int64Array:
     longer = np.empty(2 * len(values), np.int64)
     for place in range(len(values)):
