@@ -115,6 +115,18 @@ def is_bounded(m: Memory, machine: int) -> bool:
 
 
 @inner
+def _remainder(number: int, divisor: int) -> int:
+    shifted = divisor
+    while shifted <= number:
+        shifted <<= 1
+    while shifted > divisor:
+        shifted >>= 1
+        if number >= shifted:
+            number -= shifted
+    return number
+
+
+@inner
 def _length(m: Memory, machine: int, value: int, least: int) -> int:
     """How many characters lead from ``value`` to an end, the fewest that are ``least`` or more; `NEVER`: none do."""
     length, words = max(least, cell(m, VALUES, value, D_SHORTEST)), cell(m, MACHINES, machine, G_SET_WORDS)
@@ -123,10 +135,11 @@ def _length(m: Memory, machine: int, value: int, least: int) -> int:
         return length if longest == ENDLESS or length <= longest else NEVER
     sets, count = cell(m, MACHINES, machine, G_SETS), cell(m, MACHINES, machine, G_SET_COUNT)
     loop, bit = cell(m, MACHINES, machine, G_SET_LOOP), value - cell(m, MACHINES, machine, G_FIRST_VALUE)
+    place = length if length < count else loop + _remainder(length - loop, count - loop)
     for number in range(length, length + count):  # comes by every set that may still come
-        place = number if number < count else loop + (number - loop) % (count - loop)
         if (cell(m, POOL, sets + place * words + (bit >> 5), 0) >> (bit & 31)) & 1:
             return number
+        place = place + 1 if place + 1 < count else loop
     return NEVER
 
 
