@@ -36,7 +36,7 @@ def _step(m: int, state: int, byte: int) -> int:
 @compiled
 def _look(m: int, state: int, found: Int32Array) -> None:
     found[0], found[1] = key_interval(m, state)
-    found[2] = key_others(m, state)  # languages beyond the 31st are for others to test
+    found[2] = key_others(m, state)  # here there are fewer than 32
     found[3] = cell(m, STATES, state, S_FLAGS)
     found[4] = key_label(m, state) if found[3] == F_LABEL else -1
     found[5] = cell(m, STATES, state, S_DISTANCE)
