@@ -122,10 +122,15 @@ class Dependent:
         found = free(wanted)
         if not wanted & OBJECTS:
             return found
-        there = algebra.ways(self.atom, OBJECTS, track)
+        there, missing = algebra.ways(self.atom, OBJECTS, track), Ways(objects=(absent(algebra, self.name),))
         if track != UNTRACKED:
             there = algebra.product(Ways(objects=(ObjectWay(required=(self.name,)),)), there)
-        return found._replace(objects=union((Ways(objects=(absent(algebra, self.name),)), there)).objects)
+        elif len(there.objects) == 1:
+            # Told apart where that costs nothing: several such conditions on one key then leave few ways.
+            failing = algebra.ways(self.atom.negation, OBJECTS)
+            if len(failing.objects) == 1:
+                missing = algebra.product(failing, missing)
+        return found._replace(objects=union((missing, there)).objects)
 
     def fails(self, algebra: Algebra, wanted: int) -> Ways:
         there = Ways(objects=(ObjectWay(required=(self.name,)),) if wanted & OBJECTS else ())

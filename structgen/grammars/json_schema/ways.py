@@ -94,7 +94,7 @@ class ObjectPart:
         ``properties`` if not given.
     """
 
-    __slots__ = ("additional", "covered", "patterns", "properties")
+    __slots__ = ("_matched", "additional", "covered", "patterns", "properties")
 
     def __init__(
         self,
@@ -105,6 +105,7 @@ class ObjectPart:
     ) -> None:
         self.properties, self.patterns, self.additional = properties, patterns, additional
         self.covered: Collection[str] = properties if covered is None else covered
+        self._matched: dict[str, tuple[Atom, ...]] = {}
 
     @property
     def is_closed(self) -> bool:
@@ -113,6 +114,16 @@ class ObjectPart:
 
     def atoms_of(self, name: str) -> Iterable[Atom]:
         """What the value of ``name`` must meet."""
+        if self.patterns:
+            found = self._matched.get(name)
+            if found is None:
+                found = self._matched[name] = tuple(self._match(name))
+            return found
+        if name in self.properties:
+            return (self.properties[name],)
+        return () if name in self.covered else (self.additional,)
+
+    def _match(self, name: str) -> Iterable[Atom]:
         is_covered = name in self.covered
         if name in self.properties:
             yield self.properties[name]
