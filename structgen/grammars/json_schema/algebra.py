@@ -238,9 +238,9 @@ def _combined(
     """Each way of one side with each of the other, where they meet."""
     if not one or not other:
         return ()
-    if one[0] is everything:
+    if len(one) == 1 and one[0] is everything:
         return other
-    if other[0] is everything:
+    if len(other) == 1 and other[0] is everything:
         return one
     _check_pairs(len(one) * len(other))
     both = (meet(mine, theirs) for mine in one for theirs in other)
