@@ -26,6 +26,7 @@ __all__ = [
     "Others",
     "Regular",
     "StringValue",
+    "Value",
     "array_value",
     "object_value",
     "regular",
@@ -33,7 +34,13 @@ __all__ = [
 ]
 
 
-class Regular(Expr):
+class Value(Expr):
+    """What an automaton treats as a rule of its own, though it has no expression."""
+
+    __slots__ = ()
+
+
+class Regular(Value):
     """The byte strings that a DFA accepts."""
 
     __slots__ = ("dfa",)
@@ -42,7 +49,7 @@ class Regular(Expr):
         self.dfa = dfa
 
 
-class StringValue(Expr):
+class StringValue(Value):
     """A JSON string, quotes included and in any spelling, whose value lies in ``language``, which is not empty."""
 
     __slots__ = ("language",)
@@ -51,7 +58,7 @@ class StringValue(Expr):
         self.language = language
 
 
-class ObjectValue(Expr):
+class ObjectValue(Value):
     """A JSON object, braces included, as ``spec`` has it."""
 
     __slots__ = ("spec",)
@@ -60,7 +67,7 @@ class ObjectValue(Expr):
         self.spec = spec
 
 
-class ArrayValue(Expr):
+class ArrayValue(Value):
     """A JSON array, brackets included, as ``spec`` has it."""
 
     __slots__ = ("spec",)
@@ -104,6 +111,8 @@ class ObjectSpec:
     """So many obligations, numbered from 0, each to be met by at least one member."""
     ordered: bool = True
     """Declared keys in the order of `names` and all others after them; else any order."""
+    is_set: bool = False
+    """An array of distinct strings instead: its elements are the keys, in brackets and without values."""
 
 
 @dataclass(frozen=True)
@@ -134,8 +143,6 @@ class ArraySpec:
     low: int = 0
     high: int | None = None
     contains: tuple[Contains, ...] = ()
-    unique: bool = False
-    """No two elements are the same JSON value."""
 
 
 def regular(dfa: ByteDfa) -> Expr:

@@ -1,21 +1,36 @@
-"""How the package meets Numba: two decorators, and the names of array types.
+"""How the package meets the compiler: three decorators, access to memory, and the names of array types.
 
-A function is compiled for the types of its annotations when its module is imported, and the machine code is kept on
-disk. Compiling on first call instead would make one version for every constant that is passed.
+A function is compiled for the types of its annotations when the first of all `compiled` ones is called, and the machine
+code is kept on disk for each state of the package's sources. See `structgen.grammars._compiled`.
 """
 
 from __future__ import annotations
 
-import functools
 import importlib
-import logging
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Int32Array", "Int32Table", "Int64Array", "Int64Table", "UInt8Array", "compiled", "inner", "int64"]
+from structgen.grammars._compiled.entries import Inlined, Inner, add_entry
+
+__all__ = [
+    "Int32Array",
+    "Int32Table",
+    "Int64Array",
+    "Int64Table",
+    "Memory",
+    "UInt8Array",
+    "compiled",
+    "fixed",
+    "inlined",
+    "inner",
+    "int64",
+    "load",
+    "rare",
+    "store",
+]
 
 # For a type checker an element is Any: numpy's scalars are no `int` to it, and to compiled code they are.
 Int32Array = npt.NDArray[Any]
@@ -24,6 +39,10 @@ UInt8Array = npt.NDArray[Any]
 Int32Table = npt.NDArray[Any]
 """Two-dimensional, as is `Int64Table`."""
 Int64Table = npt.NDArray[Any]
+
+Memory = int
+"""The address of an int32 array that its owner keeps alive: an array's argument costs 0.3 us a call, and the time to
+compile what is passed it doubles."""
 
 if TYPE_CHECKING:
 
@@ -36,46 +55,50 @@ else:
 
 _F = TypeVar("_F", bound=Callable[..., object])
 
-_SIGNATURES = {
-    "None": "void",
-    "bool": "boolean",
-    "int": "int64",
-    "Int32Array": "int32[::1]",
-    "Int32Table": "int32[:, ::1]",
-    "Int64Array": "int64[::1]",
-    "Int64Table": "int64[:, ::1]",
-    "UInt8Array": "uint8[::1]",
-    "tuple[int, int]": "UniTuple(int64, 2)",
-    "tuple[Int64Array, Int64Array]": "UniTuple(int64[::1], 2)",
-}
-
-# Numba ships no types; everything that it gives passes through here once.
-_numba: Any = importlib.import_module("numba")
-
 
 def compiled(function: _F) -> _F:
-    """Compile ``function`` for the types of its annotations; calls release the GIL."""
-    return _compile(function, {})
+    """A function that Python calls. Calls release the GIL.
+
+    Takes integers and arrays, by position; returns an integer, a bool or nothing.
+    """
+    return cast("_F", add_entry(function))
 
 
 def inner(function: _F) -> _F:
-    """Like `compiled`, for functions that only compiled ones call."""
-    return _compile(function, {"no_cpython_wrapper": True, "no_cfunc_wrapper": True})
+    """A function that compiled ones call."""
+    return cast("_F", Inner(function))
 
 
-def _compile(function: _F, options: dict[str, bool]) -> _F:
-    types = dict(function.__annotations__)
-    result = _SIGNATURES[types.pop("return")]
-    signature = f"{result}({', '.join(_SIGNATURES[kind] for kind in types.values())})"
-    try:
-        dispatcher = _numba.njit(signature, cache=True, nogil=True, **options)(function)
-    except RuntimeError:  # no folder can be written: neither beside the source nor in the user's cache
-        dispatcher = _numba.njit(signature, nogil=True, **options)(function)
-    if not dispatcher.stats.cache_hits:
-        _say_once("compiling the grammar code for this machine, about 20 seconds; the next start will find it on disk")
-    return cast("_F", dispatcher)
+def rare(function: _F) -> _F:
+    """Like `inner`, for what seldom runs: it is never inlined, so that its callers can be."""
+    return cast("_F", Inner(function, is_rare=True))
 
 
-@functools.cache
-def _say_once(what: str) -> None:
-    logging.getLogger("structgen").warning("structgen: %s", what)
+def inlined(function: _F) -> _F:
+    """A function whose calls cost nothing to compile: integer arithmetic, and calls of others of its kind.
+
+    Its Python runs once for each call that is compiled, with numbers where the caller's arguments are constants.
+    """
+    return cast("_F", Inlined(function))
+
+
+@inlined
+def load(memory: Memory, index: int) -> int:
+    """The int32 at ``index``, in compiled code only."""
+    return _emit().load(memory, index)
+
+
+@inlined
+def fixed(memory: Memory, index: int) -> int:
+    """The int32 at ``index``, which no compiled function ever changes: one look serves for many."""
+    return _emit().fixed(memory, index)
+
+
+@inlined
+def store(memory: Memory, index: int, value: int) -> None:
+    """Set the int32 at ``index``, in compiled code only."""
+    _emit().store(memory, index, value)
+
+
+def _emit() -> Any:
+    return importlib.import_module("structgen.grammars._compiled.emit")  # which brings in LLVM's writer

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
 
 from structgen.errors import GrammarError
+from structgen.grammars.automaton.facts import Called, Facts, Lengths, literal_distances
 from structgen.grammars.automaton.tables import FAR
+from structgen.grammars.automaton.value_facts import called_values, value_facts
 from structgen.grammars.expr import (
     NEVER,
     Alternation,
@@ -19,84 +20,67 @@ from structgen.grammars.expr import (
     Rule,
     Sequence,
 )
+from structgen.grammars.values import Value
 
 __all__ = ["Facts", "Lengths", "analyse", "literal_distances"]
-
-
-class Facts(NamedTuple):
-    """What holds of a rule or an expression."""
-
-    productive: bool
-    """Some string matches."""
-    nullable: bool
-    """The empty string matches."""
-    tokens: int
-    """So many tokens suffice for the shortest match that was found; `FAR` where single tokens cannot spell it."""
 
 
 _NOTHING = Facts(False, False, FAR)
 
 
-class Lengths(NamedTuple):
-    """What a vocabulary says about lengths."""
-
-    longest: int
-    """Bytes of the longest token."""
-    has: Callable[[bytes], bool]
-    """Whether these bytes are one token."""
-    single: int
-    """The bytes that are tokens, as a 256-bit integer."""
-
-
-def literal_distances(text: bytes, after: int, lengths: Lengths) -> list[int]:
-    """For each place of ``text``, its end included, the fewest tokens that spell the rest, plus ``after``."""
-    distances = [FAR] * len(text) + [min(after, FAR)]
-    for place in range(len(text) - 1, -1, -1):
-        for end in range(place + 1, min(len(text), place + lengths.longest) + 1):
-            if distances[end] + 1 < distances[place] and lengths.has(text[place:end]):
-                distances[place] = distances[end] + 1
-    return distances
-
-
-def analyse(start: Rule, lengths: Lengths) -> dict[Rule, Facts]:
-    """The facts of every rule that ``start`` can reach.
+def analyse(start: Rule, lengths: Lengths) -> dict[Called, Facts]:
+    """The facts of every rule and value that ``start`` can reach.
 
     Raises
     ------
     GrammarError
         A rule calls itself before it has read anything (left recursion).
     """
-    order = _reachable(start)
+    order, circular = _reachable(start)
     facts = dict.fromkeys(order, _NOTHING)
     changed = True
     while changed:  # callees come first in `order`, so that all but circles settle in one round
         changed = False
         known: dict[Expr, Facts] = {}
-        for rule in order:
-            now = _facts_of(rule.body, facts, lengths, known)
-            if now != facts[rule]:
-                facts[rule], changed = now, True
+        for one in order:
+            now = (
+                _facts_of(one.body, facts, lengths, known)
+                if isinstance(one, Rule)
+                else value_facts(one, facts, lengths)
+            )
+            if now != facts[one]:
+                facts[one], changed = now, circular
                 known.clear()
-    _refuse_left_recursion(order, facts, lengths)
+    if circular:
+        _refuse_left_recursion([one for one in order if isinstance(one, Rule)], facts, lengths)
     return facts
 
 
-def _reachable(start: Rule) -> list[Rule]:
-    """Every rule, those that a rule calls before it where there is no circle."""
-    done: list[Rule] = []
-    seen = {start}
-    stack = [(start, iter(called_rules(start.body)))]
+def _reachable(start: Rule) -> tuple[list[Called], bool]:
+    """Every rule and value, those that one calls before it where there is no circle; and whether there is one."""
+    done: list[Called] = []
+    seen: set[Called] = {start}
+    finished: set[Called] = set()
+    circular = False
+    stack: list[tuple[Called, Iterator[Called]]] = [(start, callees(start))]
     while stack:
-        rule, callees = stack[-1]
-        for callee in callees:
+        one, following = stack[-1]
+        for callee in following:
             if callee not in seen:
                 seen.add(callee)
-                stack.append((callee, iter(called_rules(callee.body))))
+                stack.append((callee, callees(callee)))
                 break
+            circular |= callee not in finished
         else:
-            done.append(rule)
+            done.append(one)
+            finished.add(one)
             stack.pop()
-    return done
+    return done, circular
+
+
+def callees(one: Called) -> Iterator[Called]:
+    """What a rule or value calls."""
+    return called_rules(one.body) if isinstance(one, Rule) else iter(called_values(one))
 
 
 def parts_of(expr: Expr) -> tuple[Expr, ...]:
@@ -110,34 +94,38 @@ def parts_of(expr: Expr) -> tuple[Expr, ...]:
     return ()
 
 
-def called_rules(expr: Expr) -> Iterator[Rule]:
-    """The rules that ``expr`` calls, each once, in order."""
+def called_rules(expr: Expr) -> Iterator[Called]:
+    """The rules and values that ``expr`` calls, each once, in order."""
     seen: set[Expr] = {expr}
     pending = [expr]
     while pending:
         one = pending.pop()
         if isinstance(one, Call):
             yield one.rule
+        elif isinstance(one, Value):
+            yield one
         for part in reversed(parts_of(one)):
             if part not in seen:
                 seen.add(part)
                 pending.append(part)
 
 
-def _facts_of(expr: Expr, facts: dict[Rule, Facts], lengths: Lengths, known: dict[Expr, Facts]) -> Facts:
+def _facts_of(expr: Expr, facts: dict[Called, Facts], lengths: Lengths, known: dict[Expr, Facts]) -> Facts:
     found = known.get(expr)
     if found is None:
         found = known[expr] = _compute(expr, facts, lengths, known)
     return found
 
 
-def _compute(expr: Expr, facts: dict[Rule, Facts], lengths: Lengths, known: dict[Expr, Facts]) -> Facts:
+def _compute(expr: Expr, facts: dict[Called, Facts], lengths: Lengths, known: dict[Expr, Facts]) -> Facts:
     if isinstance(expr, Literal):
         return Facts(True, not expr.text, literal_distances(expr.text, 0, lengths)[0])
     if isinstance(expr, ByteSet):
         return Facts(expr is not NEVER, False, 1 if expr.bits & lengths.single else FAR)
     if isinstance(expr, Call):
         return facts[expr.rule]
+    if isinstance(expr, Value):
+        return facts[expr]
     inner = [_facts_of(part, facts, lengths, known) for part in parts_of(expr)]
     if isinstance(expr, Sequence):
         return _all_of(inner)
@@ -171,13 +159,13 @@ def _joined_facts(expr: Joined, inner: list[Facts]) -> Facts:
     return _any_of(inner[:-1])
 
 
-def _refuse_left_recursion(order: list[Rule], facts: dict[Rule, Facts], lengths: Lengths) -> None:
+def _refuse_left_recursion(order: list[Rule], facts: dict[Called, Facts], lengths: Lengths) -> None:
     known: dict[Expr, Facts] = {}
 
     def nullable(expr: Expr) -> bool:
         return _facts_of(expr, facts, lengths, known).nullable
 
-    first = {rule: set(_first_calls(rule.body, nullable)) for rule in order}
+    first: dict[Rule, set[Rule]] = {rule: set(_first_calls(rule.body, nullable)) for rule in order}
     done: set[Rule] = set()
     for root in order:
         path: dict[Rule, Iterator[Rule]] = {}

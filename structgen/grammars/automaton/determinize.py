@@ -10,15 +10,16 @@ from typing import Any
 
 import numpy as np
 
-from structgen.grammars.automaton._jit import Int32Array, compiled, inner, int64
+from structgen.grammars.automaton._jit import Memory, compiled, inner, int64, rare
+from structgen.grammars.automaton.strings import fill_string_transition, string_start, string_step
 from structgen.grammars.automaton.tables import (
-    ACCEPT,
     BYTES,
     BYTESETS,
     C_NODE_EPOCH,
     C_WANTED_RULE,
     CALL,
     CALLS,
+    CLOSED,
     F_BYTES,
     F_CALLS,
     F_FINAL,
@@ -35,8 +36,10 @@ from structgen.grammars.automaton.tables import (
     L_BACK,
     L_RULE,
     N_CALLS,
+    N_ROWS,
     N_STATE_NODES,
     N_STATES,
+    NO_ROW,
     NO_STATE,
     NODE_WORK,
     NODES,
@@ -47,13 +50,17 @@ from structgen.grammars.automaton.tables import (
     S_DISTANCE,
     S_FLAGS,
     S_NODES,
+    S_ROW,
     S_RULE,
     SPLIT,
     STATE_HASH,
     STATE_NODES,
     STATES,
+    STRING,
+    STRING_RULE,
     TOKEN,
     TRANSITIONS,
+    U_KIND,
     U_NODE,
     U_STATE,
     V_EPOCH,
@@ -71,19 +78,19 @@ __all__ = ["after_call", "next_state", "rehash_states", "start_state", "state_af
 
 
 @inner
-def _has_byte(m: Int32Array, bits: int, byte: int) -> bool:
+def _has_byte(m: Memory, bits: int, byte: int) -> bool:
     return (cell(m, BYTESETS, bits, byte >> 5) >> (byte & 31)) & 1 == 1
 
 
 @inner
-def _open_list(m: Int32Array) -> int:
+def _open_list(m: Memory) -> int:
     """Begin an empty list of nodes; returns its length."""
     set_count(m, C_NODE_EPOCH, get_count(m, C_NODE_EPOCH) + 1)
     return 0
 
 
 @inner
-def _reach(m: Int32Array, node: int, found: int) -> int:
+def _reach(m: Memory, node: int, found: int) -> int:
     """Add ``node``, or what its splits lead to, to the list; returns the list's length."""
     epoch = get_count(m, C_NODE_EPOCH)
     pending = np.empty(64, np.int64)
@@ -111,7 +118,7 @@ def _reach(m: Int32Array, node: int, found: int) -> int:
 
 
 @inner
-def _after_nodes(m: Int32Array, state: int, kind: int, argument: int) -> int:
+def _after_nodes(m: Memory, state: int, kind: int, argument: int) -> int:
     """List what follows the nodes of ``state`` with this kind and argument; returns the list's length."""
     found = _open_list(m)
     first = cell(m, STATES, state, S_NODES)
@@ -123,7 +130,7 @@ def _after_nodes(m: Int32Array, state: int, kind: int, argument: int) -> int:
 
 
 @inner
-def _sort_list(m: Int32Array, found: int) -> None:
+def _sort_list(m: Memory, found: int) -> None:
     """Shell sort: short lists are the rule, and it compiles in no time."""
     gap = found // 2
     while gap:
@@ -137,7 +144,7 @@ def _sort_list(m: Int32Array, found: int) -> None:
 
 
 @inner
-def _hash(m: Int32Array, table: int, first: int, count: int) -> int:
+def _hash(m: Memory, table: int, first: int, count: int) -> int:
     """Of the first column of ``count`` rows; FNV-1a over whole numbers, folded."""
     value: Any = np.uint64(14695981039346656037)
     for place in range(first, first + count):
@@ -146,7 +153,7 @@ def _hash(m: Int32Array, table: int, first: int, count: int) -> int:
 
 
 @inner
-def _is_list(m: Int32Array, state: int, found: int) -> bool:
+def _is_list(m: Memory, state: int, found: int) -> bool:
     if cell(m, STATES, state, S_COUNT) != found:
         return False
     first = cell(m, STATES, state, S_NODES)
@@ -157,7 +164,7 @@ def _is_list(m: Int32Array, state: int, found: int) -> bool:
 
 
 @inner
-def _add_call(m: Int32Array, first: int, end: int, rule: int) -> int:
+def _add_call(m: Memory, first: int, end: int, rule: int) -> int:
     for place in range(first, end):
         if cell(m, CALLS, place, L_RULE) == rule:
             return end
@@ -167,9 +174,11 @@ def _add_call(m: Int32Array, first: int, end: int, rule: int) -> int:
 
 
 @inner
-def _append_state(m: Int32Array, found: int) -> int:
+def _append_state(m: Memory, found: int) -> int:
     state, first, call = get_count(m, N_STATES), get_count(m, N_STATE_NODES), get_count(m, N_CALLS)
+    row = get_count(m, N_ROWS)
     need(m, STATES, state + 1)
+    need(m, TRANSITIONS, row + 1)
     need(m, STATE_NODES, first + found)
     need(m, CALLS, call + found)
     flags, distance, end = 0, FAR, call
@@ -194,14 +203,16 @@ def _append_state(m: Int32Array, found: int) -> int:
     put(m, STATES, state, S_RULE, cell(m, NODES, cell(m, NODE_WORK, 0, V_NODE), K_RULE))
     put(m, STATES, state, S_CALLS, call)
     put(m, STATES, state, S_CALL_COUNT, end - call)
+    put(m, STATES, state, S_ROW, row)
     set_count(m, N_STATES, state + 1)
+    set_count(m, N_ROWS, row + 1)
     set_count(m, N_STATE_NODES, first + found)
     set_count(m, N_CALLS, end)
     return state
 
 
 @inner
-def _intern_state(m: Int32Array, found: int) -> int:
+def _intern_state(m: Memory, found: int) -> int:
     """The state with the nodes of the list, an old one where there is one."""
     _sort_list(m, found)
     last = rows_of(m, STATE_HASH) - 1
@@ -216,8 +227,8 @@ def _intern_state(m: Int32Array, found: int) -> int:
     return state
 
 
-@inner
-def _fill_transition(m: Int32Array, state: int, byte: int) -> int:
+@rare
+def _fill_transition(m: Memory, state: int, byte: int) -> int:
     alike = np.empty(8, np.int64)  # the bytes that every node treats as it does this one
     for word in range(8):
         alike[word] = -1
@@ -234,29 +245,36 @@ def _fill_transition(m: Int32Array, state: int, byte: int) -> int:
         for word in range(8):
             word_bits = cell(m, BYTESETS, bits, word)
             alike[word] &= word_bits if reads else ~word_bits
-    target = _intern_state(m, found) if found else NO_STATE
+    target, row = _intern_state(m, found) if found else NO_STATE, cell(m, STATES, state, S_ROW)
     for other in range(256):
         if (alike[other >> 5] >> (other & 31)) & 1:
-            put(m, TRANSITIONS, state, other, target)
+            put(m, TRANSITIONS, row, other, target)
     return target
 
 
 @inner
-def next_state(m: Int32Array, state: int, byte: int) -> int:
+def next_state(m: Memory, state: int, byte: int) -> int:
     """The state of the same rule after ``byte``, or `NO_STATE`; built when first asked for."""
-    target = cell(m, TRANSITIONS, state, byte)
-    return target if target != HOLE else _fill_transition(m, state, byte)
+    row = cell(m, STATES, state, S_ROW)
+    if row == NO_ROW:
+        return string_step(m, state, byte)
+    target = cell(m, TRANSITIONS, row, byte)
+    if target != HOLE:
+        return target
+    if cell(m, STATES, state, S_COUNT) == STRING:
+        return fill_string_transition(m, state, byte)
+    return _fill_transition(m, state, byte)
 
 
 @inner
-def state_after_token(m: Int32Array, state: int, token: int) -> int:
+def state_after_token(m: Memory, state: int, token: int) -> int:
     """The state of the same rule after the special token ``token``, or `NO_STATE`."""
     found = _after_nodes(m, state, TOKEN, token)
     return _intern_state(m, found) if found else NO_STATE
 
 
 @inner
-def after_call(m: Int32Array, state: int, call: int) -> int:
+def after_call(m: Memory, state: int, call: int) -> int:
     """The state to return to after call number ``call`` of ``state``."""
     place = cell(m, STATES, state, S_CALLS) + call
     target = cell(m, CALLS, place, L_BACK)
@@ -267,7 +285,7 @@ def after_call(m: Int32Array, state: int, call: int) -> int:
 
 
 @inner
-def start_state(m: Int32Array, rule: int) -> int:
+def start_state(m: Memory, rule: int) -> int:
     """The start state of ``rule``."""
     state = cell(m, RULES, rule, U_STATE)
     if state == HOLE:
@@ -275,16 +293,21 @@ def start_state(m: Int32Array, rule: int) -> int:
         if node < 0:
             set_count(m, C_WANTED_RULE, rule)
             raise RuleWanted
-        state = _intern_state(m, _reach(m, node, _open_list(m)))
+        if cell(m, RULES, rule, U_KIND) == STRING_RULE:
+            state = string_start(m, node)
+        else:
+            state = _intern_state(m, _reach(m, node, _open_list(m)))
         put(m, RULES, rule, U_STATE, state)
     return state
 
 
 @compiled
-def rehash_states(m: Int32Array) -> None:
+def rehash_states(m: Memory) -> None:
     """Enter every state into an emptied `STATE_HASH`."""
     last = rows_of(m, STATE_HASH) - 1
-    for state in range(ACCEPT + 1, get_count(m, N_STATES)):
+    for state in range(CLOSED + 1, get_count(m, N_STATES)):
+        if cell(m, STATES, state, S_COUNT) <= 0:  # no set of nodes
+            continue
         slot = _hash(m, STATE_NODES, cell(m, STATES, state, S_NODES), cell(m, STATES, state, S_COUNT)) & last
         while cell(m, STATE_HASH, slot, 0) != 0:
             slot = (slot + 1) & last

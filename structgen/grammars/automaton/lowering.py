@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from structgen.grammars.automaton.analysis import Facts, Lengths, literal_distances
+from structgen.grammars.automaton.facts import Facts, Lengths, literal_distances
 from structgen.grammars.automaton.tables import BYTES, CALL, FAR, FINAL, SPLIT, TOKEN
 from structgen.grammars.expr import (
     NEVER,
@@ -22,6 +22,7 @@ from structgen.grammars.expr import (
     Sequence,
     SpecialToken,
 )
+from structgen.grammars.values import Value
 
 __all__ = ["Lowering", "Node"]
 
@@ -50,18 +51,18 @@ class Lowering:
     rule : int
         Number of the rule.
     rule_numbers, byteset_numbers : dict
-        Numbers of rules and byte sets; both grow as new ones are met.
-    facts : dict[Rule, Facts]
-        Of all rules.
+        Numbers of rules (and values, which are rules of their own) and byte sets; both grow as new ones are met.
+    facts : dict
+        Of all rules and values.
     """
 
     def __init__(
         self,
         first: int,
         rule: int,
-        rule_numbers: dict[Rule, int],
+        rule_numbers: dict[Rule | Value, int],
         byteset_numbers: dict[int, int],
-        facts: dict[Rule, Facts],
+        facts: dict[Rule | Value, Facts],
         lengths: Lengths,
     ) -> None:
         self._first, self._rule = first, rule
@@ -92,6 +93,8 @@ class Lowering:
             return self._add(TOKEN, expr.token_id, after, DEAD_END, 1 + self._distance(after))
         if isinstance(expr, Call):
             return self._call(expr.rule, after)
+        if isinstance(expr, Value):
+            return self._call(expr, after)
         if isinstance(expr, Sequence):
             for part in reversed(expr.parts):
                 after = self._lower(part, after)
@@ -117,7 +120,7 @@ class Lowering:
     def _byteset(self, bits: int) -> int:
         return self._byteset_numbers.setdefault(bits, len(self._byteset_numbers))
 
-    def _call(self, rule: Rule, after: int) -> int:
+    def _call(self, rule: Rule | Value, after: int) -> int:
         facts = self._facts[rule]
         if not facts.productive:
             return DEAD_END

@@ -18,22 +18,23 @@ from typing import Any
 
 import numpy as np
 
-from structgen.grammars.automaton._jit import Int32Array, Int64Table, compiled, inner, int64
-from structgen.grammars.automaton.determinize import after_call, next_state, start_state, state_after_token
+from structgen.grammars.automaton._jit import Int64Array, Int64Table, Memory, compiled, inner, int64, rare
+from structgen.grammars.automaton.determinize import state_after_token
+from structgen.grammars.automaton.frames import back, callee, next_of, start_of
 from structgen.grammars.automaton.tables import (
     ACCEPT,
     BOTTOM,
     C_BACK,
+    C_KEEPS_SPELLING,
     C_STATE_EPOCH,
-    CALLS,
     F_BYTES,
     F_FINAL,
+    F_FRAME,
     F_TOKENS,
     FAR,
     I_BELOW,
     I_STATE,
     ITEMS,
-    L_RULE,
     M_ONE,
     M_OTHER,
     M_SET,
@@ -47,7 +48,6 @@ from structgen.grammars.automaton.tables import (
     Q_DISTANCE,
     Q_FIRST,
     S_CALL_COUNT,
-    S_CALLS,
     S_DISTANCE,
     S_FLAGS,
     SET_HASH,
@@ -67,11 +67,13 @@ from structgen.grammars.automaton.tables import (
     set_count,
 )
 
-__all__ = ["after_token", "pack", "rehash_sets", "start_set", "step", "unpack"]
+__all__ = ["SEVERAL", "after_token", "leave", "pack", "rehash_sets", "start_set", "step", "unpack", "without"]
 
 # While a text is walked, a closed set with one steppable item travels as that (state, set below), which costs no
 # interning; any other as (SEVERAL, set), and nothing as (0, 0).
 SEVERAL = -1
+_LEFT = SEVERAL - 256
+"""In the memo beside `SEVERAL` less a byte: what a set is after a rule above it has ended."""
 
 
 @inner
@@ -84,7 +86,7 @@ def _hash_items(items: Int64Table, count: int) -> int:
 
 
 @inner
-def _has_items(m: Int32Array, number: int, items: Int64Table, count: int) -> bool:
+def _has_items(m: Memory, number: int, items: Int64Table, count: int) -> bool:
     if cell(m, SETS, number, Q_COUNT) != count:
         return False
     first = cell(m, SETS, number, Q_FIRST)
@@ -97,7 +99,7 @@ def _has_items(m: Int32Array, number: int, items: Int64Table, count: int) -> boo
 
 
 @inner
-def _append_set(m: Int32Array, items: Int64Table, count: int) -> int:
+def _append_set(m: Memory, items: Int64Table, count: int) -> int:
     number, first = get_count(m, N_SETS), get_count(m, N_ITEMS)
     need(m, SETS, number + 1)
     need(m, ITEMS, first + count)
@@ -117,7 +119,7 @@ def _append_set(m: Int32Array, items: Int64Table, count: int) -> int:
 
 
 @inner
-def _intern(m: Int32Array, items: Int64Table, count: int) -> int:
+def _intern(m: Memory, items: Int64Table, count: int) -> int:
     """The number of the set with these items, which are sorted by state."""
     if count == 0:
         return NOTHING
@@ -135,7 +137,7 @@ def _intern(m: Int32Array, items: Int64Table, count: int) -> int:
 
 
 @inner
-def unpack(m: Int32Array, closed: int) -> tuple[int, int]:
+def unpack(m: Memory, closed: int) -> tuple[int, int]:
     """The travelling form of a closed set."""
     first = cell(m, SETS, closed, Q_FIRST)
     if cell(m, SETS, closed, Q_COUNT) == 1 and cell(m, ITEMS, first, I_STATE) != ACCEPT:
@@ -144,7 +146,7 @@ def unpack(m: Int32Array, closed: int) -> tuple[int, int]:
 
 
 @inner
-def pack(m: Int32Array, state: int, below: int) -> int:
+def pack(m: Memory, state: int, below: int) -> int:
     """The closed set of a travelling form."""
     if state == SEVERAL:
         return below
@@ -156,7 +158,7 @@ def pack(m: Int32Array, state: int, below: int) -> int:
 
 
 @inner
-def _union(m: Int32Array, one: int, other: int) -> int:
+def _union(m: Memory, one: int, other: int) -> int:
     """The set that stands for the stacks of both."""
     if one == other or other == NOTHING:
         return one
@@ -183,7 +185,7 @@ def _union(m: Int32Array, one: int, other: int) -> int:
 
 
 @inner
-def _memo_slot(m: Int32Array, one: int, other: int) -> int:
+def _memo_slot(m: Memory, one: int, other: int) -> int:
     """Where (``one``, ``other``) stands in the memo, or may be put."""
     last = rows_of(m, MEMO) - 1
     a: Any = np.uint64(one)
@@ -198,7 +200,7 @@ def _memo_slot(m: Int32Array, one: int, other: int) -> int:
 
 
 @inner
-def _remember(m: Int32Array, one: int, other: int, closed: int) -> int:
+def _remember(m: Memory, one: int, other: int, closed: int) -> int:
     """Put a closed set into the memo; returns its place there."""
     need(m, MEMO, 2 * get_count(m, N_MEMO))
     slot = _memo_slot(m, one, other)
@@ -210,12 +212,12 @@ def _remember(m: Int32Array, one: int, other: int, closed: int) -> int:
 
 
 @inner
-def _open_work(m: Int32Array) -> None:
+def _open_work(m: Memory) -> None:
     set_count(m, C_STATE_EPOCH, get_count(m, C_STATE_EPOCH) + 1)
 
 
 @inner
-def _add(m: Int32Array, found: int, state: int, below: int) -> int:
+def _add(m: Memory, found: int, state: int, below: int) -> int:
     """Add an item to the worklist, or merge it there; returns the worklist's length."""
     epoch = get_count(m, C_STATE_EPOCH)
     if cell(m, STATE_WORK, state, W_EPOCH) != epoch:
@@ -235,7 +237,7 @@ def _add(m: Int32Array, found: int, state: int, below: int) -> int:
 
 
 @inner
-def _leave(m: Int32Array, found: int, state: int, below: int) -> int:
+def _leave(m: Memory, found: int, state: int, below: int) -> int:
     """Add what lies below a rule that may end here."""
     if cell(m, STATES, state, S_FLAGS) & F_FINAL:
         first = cell(m, SETS, below, Q_FIRST)
@@ -245,19 +247,18 @@ def _leave(m: Int32Array, found: int, state: int, below: int) -> int:
 
 
 @inner
-def _call(m: Int32Array, found: int, state: int, below: int) -> int:
+def _call(m: Memory, found: int, state: int, below: int) -> int:
     """Add the starts of the rules that ``state`` calls, above the states that they return to."""
     for call in range(cell(m, STATES, state, S_CALL_COUNT)):
-        rule = cell(m, CALLS, cell(m, STATES, state, S_CALLS) + call, L_RULE)
-        start, back = start_state(m, rule), after_call(m, state, call)
+        start, after = start_of(m, callee(m, state, call)), back(m, state, call)
         # A last call returns to what its caller would: the stack of a list does not grow with the list.
-        is_last = cell(m, STATES, back, S_FLAGS) == F_FINAL
-        found = _add(m, found, start, below if is_last else pack(m, back, below))
+        is_last = cell(m, STATES, after, S_FLAGS) == F_FINAL
+        found = _add(m, found, start, below if is_last else pack(m, after, below))
     return found
 
 
 @inner
-def _collect(m: Int32Array, found: int) -> int:
+def _collect(m: Memory, found: int) -> int:
     """The set of the worklist's items that can be stepped, or end the text."""
     items = np.empty((found, 2), np.int64)
     kept = 0
@@ -274,8 +275,8 @@ def _collect(m: Int32Array, found: int) -> int:
     return _intern(m, items, kept)
 
 
-@inner
-def _close(m: Int32Array, found: int) -> int:
+@rare
+def _close(m: Memory, found: int) -> int:
     """Close the worklist: enter every call, leave every finished rule, until nothing new comes."""
     place = 0
     while place < found:
@@ -291,7 +292,7 @@ def _close(m: Int32Array, found: int) -> int:
 
 
 @inner
-def _enter(m: Int32Array, state: int, below: int) -> tuple[int, int]:
+def _enter(m: Memory, state: int, below: int) -> tuple[int, int]:
     slot = _memo_slot(m, state, below)
     if cell(m, MEMO, slot, M_ONE) == 0:
         _open_work(m)
@@ -299,36 +300,69 @@ def _enter(m: Int32Array, state: int, below: int) -> tuple[int, int]:
     return unpack(m, cell(m, MEMO, slot, M_SET))
 
 
-@inner
-def _step_several(m: Int32Array, closed: int, byte: int) -> int:
+@rare
+def _step_several(m: Memory, closed: int, byte: int) -> int:
     _open_work(m)
     first, found = cell(m, SETS, closed, Q_FIRST), 0
     for item in range(first, first + cell(m, SETS, closed, Q_COUNT)):
         state = cell(m, ITEMS, item, I_STATE)
-        target = next_state(m, state, byte) if state != ACCEPT else NO_STATE
+        target = next_of(m, state, byte) if state != ACCEPT else NO_STATE
         if target != NO_STATE:
             found = _add(m, found, target, cell(m, ITEMS, item, I_BELOW))
     return _close(m, found)
 
 
 @inner
-def step(m: Int32Array, state: int, below: int, byte: int) -> tuple[int, int]:
+def step(m: Memory, state: int, below: int, byte: int) -> tuple[int, int]:
     """One byte on, both in travelling form; (0, 0) where ``byte`` cannot come."""
     if state != SEVERAL:
-        target = next_state(m, state, byte)
+        target = next_of(m, state, byte)
         if target == NO_STATE:
             return 0, 0
-        if cell(m, STATES, target, S_FLAGS) == F_BYTES:
+        if cell(m, STATES, target, S_FLAGS) & ~F_FRAME == F_BYTES:
             return target, below
         return _enter(m, target, below)
-    slot = _memo_slot(m, SEVERAL - byte, below)
+    how = SEVERAL - byte - 256 * get_count(m, C_KEEPS_SPELLING)
+    slot = _memo_slot(m, how, below)
     if cell(m, MEMO, slot, M_ONE) == 0:
-        slot = _remember(m, SEVERAL - byte, below, _step_several(m, below, byte))
+        slot = _remember(m, how, below, _step_several(m, below, byte))
     return unpack(m, cell(m, MEMO, slot, M_SET))
 
 
+@inner
+def leave(m: Memory, below: int) -> int:
+    """The closed set after the end of a rule with ``below`` below it."""
+    if below == BOTTOM:
+        return BOTTOM
+    slot = _memo_slot(m, _LEFT, below)
+    if cell(m, MEMO, slot, M_ONE) == 0:
+        _open_work(m)
+        first, found = cell(m, SETS, below, Q_FIRST), 0
+        for item in range(first, first + cell(m, SETS, below, Q_COUNT)):
+            found = _add(m, found, cell(m, ITEMS, item, I_STATE), cell(m, ITEMS, item, I_BELOW))
+        slot = _remember(m, _LEFT, below, _close(m, found))
+    return cell(m, MEMO, slot, M_SET)
+
+
+@inner
+def without(m: Memory, closed: int, removed: Int64Array, count: int) -> tuple[int, int]:
+    """The travelling form of ``closed`` less the items at the first ``count`` places of ``removed`` and `ACCEPT`."""
+    first, total = cell(m, SETS, closed, Q_FIRST), cell(m, SETS, closed, Q_COUNT)
+    items = np.empty((total, 2), np.int64)
+    kept, next_removed = 0, 0
+    for item in range(first, first + total):
+        if next_removed < count and removed[next_removed] == item - first:
+            next_removed += 1
+        elif cell(m, ITEMS, item, I_STATE) != ACCEPT:
+            items[kept, I_STATE], items[kept, I_BELOW] = cell(m, ITEMS, item, I_STATE), cell(m, ITEMS, item, I_BELOW)
+            kept += 1
+    if kept == 1:
+        return items[0, I_STATE], items[0, I_BELOW]
+    return (SEVERAL, _intern(m, items, kept)) if kept else (0, 0)
+
+
 @compiled
-def after_token(m: Int32Array, closed: int, token: int) -> int:
+def after_token(m: Memory, closed: int, token: int) -> int:
     """The closed set after the special token ``token``, or `NOTHING`."""
     _open_work(m)
     first, found = cell(m, SETS, closed, Q_FIRST), 0
@@ -342,15 +376,15 @@ def after_token(m: Int32Array, closed: int, token: int) -> int:
 
 
 @compiled
-def start_set(m: Int32Array, rule: int) -> int:
+def start_set(m: Memory, rule: int) -> int:
     """The closed set before the first symbol of a text of ``rule``."""
-    state = start_state(m, rule)
+    state = start_of(m, rule)
     _open_work(m)
     return _close(m, _add(m, 0, state, BOTTOM))
 
 
 @compiled
-def rehash_sets(m: Int32Array) -> None:
+def rehash_sets(m: Memory) -> None:
     """Enter every set into an emptied `SET_HASH`."""
     last = rows_of(m, SET_HASH) - 1
     for number in range(BOTTOM + 1, get_count(m, N_SETS)):

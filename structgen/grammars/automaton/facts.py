@@ -1,0 +1,47 @@
+"""What is known of a rule before it is lowered, and of a vocabulary where lengths are counted in tokens."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple, Union
+
+from structgen.grammars.automaton.tables import FAR
+from structgen.grammars.expr import Rule
+from structgen.grammars.values import Value
+
+__all__ = ["Called", "Facts", "Lengths", "literal_distances"]
+
+Called = Union[Rule, Value]
+"""What an automaton enters and leaves: rules, and values, which are rules without an expression."""
+
+
+class Facts(NamedTuple):
+    """What holds of a rule or an expression."""
+
+    productive: bool
+    """Some string matches."""
+    nullable: bool
+    """The empty string matches."""
+    tokens: int
+    """So many tokens suffice for the shortest match that was found; `FAR` where single tokens cannot spell it."""
+
+
+class Lengths(NamedTuple):
+    """What a vocabulary says about lengths."""
+
+    longest: int
+    """Bytes of the longest token."""
+    has: Callable[[bytes], bool]
+    """Whether these bytes are one token."""
+    single: int
+    """The bytes that are tokens, as a 256-bit integer."""
+
+
+def literal_distances(text: bytes, after: int, lengths: Lengths) -> list[int]:
+    """For each place of ``text``, its end included, the fewest tokens that spell the rest, plus ``after``."""
+    distances = [FAR] * len(text) + [min(after, FAR)]
+    for place in range(len(text) - 1, -1, -1):
+        for end in range(place + 1, min(len(text), place + lengths.longest) + 1):
+            if distances[end] + 1 < distances[place] and lengths.has(text[place:end]):
+                distances[place] = distances[end] + 1
+    return distances

@@ -1,0 +1,124 @@
+"""Writing the specs of objects and arrays into the tables (see `registers` and `frames`)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+
+from structgen.grammars.automaton.facts import Called, Facts
+from structgen.grammars.automaton.tables import (
+    ARRAYS,
+    FAR,
+    N_ARRAYS,
+    N_NAMES,
+    N_OBJECTS,
+    N_OTHERS,
+    N_PLACES,
+    N_WAYS,
+    N_WORDS,
+    NAMES,
+    OBJECTS,
+    OTHERS,
+    PLACES,
+    WAYS,
+    WORDS,
+    Tables,
+)
+from structgen.grammars.automaton.value_facts import member_tokens, other_tokens, value_tokens
+from structgen.grammars.expr import Rule
+from structgen.grammars.values import ArraySpec, Item, ObjectSpec
+
+__all__ = ["write_array", "write_object"]
+
+
+def write_object(
+    tables: Tables,
+    spec: ObjectSpec,
+    rule: int,
+    keys: int,
+    number_of: Callable[[Rule], int],
+    facts: Mapping[Called, Facts],
+    *,
+    spellable: bool,
+) -> int:
+    """Write ``spec``; returns its number.
+
+    Parameters
+    ----------
+    rule : int
+        The rule that the object is.
+    keys : int
+        The automaton of its keys.
+    number_of : callable
+        A rule's number.
+    facts : dict
+        Of all rules.
+    spellable : bool
+        Whether every byte is a token, so that keys can be counted in bytes.
+    """
+    names = [
+        (
+            -1 if value is None else number_of(value),
+            int(name in spec.required),
+            member_tokens(spec, name, facts) if spellable else FAR,
+            FAR if value is None else value_tokens(spec, value, facts),
+        )
+        for name, value in enumerate(spec.values)
+    ]
+    others = [
+        (
+            number_of(one.value),
+            _mask(one.meets),
+            other_tokens(spec, entry, facts) if spellable else FAR,
+            value_tokens(spec, one.value, facts),
+        )
+        for entry, one in enumerate(spec.others)
+    ]
+    implications: list[int] = []
+    for there, then in spec.implications:
+        implications += [len(there), len(names) if then is None else then, *sorted(there)]
+    row = (
+        rule,
+        keys,
+        len(names),
+        tables.append(NAMES, N_NAMES, names),
+        len(others),
+        tables.append(OTHERS, N_OTHERS, others),
+        spec.low,
+        -1 if spec.high is None else spec.high,
+        int(spec.ordered),
+        len(spec.implications),
+        tables.append(WORDS, N_WORDS, [(word,) for word in implications]),
+        spec.obligations,
+        (len(names) + 31) // 32,
+        int(spec.is_set),
+    )
+    return tables.append(OBJECTS, N_OBJECTS, [row])
+
+
+def write_array(
+    tables: Tables, spec: ArraySpec, rule: int, number_of: Callable[[Rule], int], facts: Mapping[Called, Facts]
+) -> int:
+    """Write ``spec``; returns its number."""
+    places = []
+    for ways in (*spec.prefix, spec.rest):
+        rows = [(number_of(way.value), _mask(way.counts), min(1 + facts[way.value].tokens, FAR)) for way in ways]
+        places.append((tables.append(WAYS, N_WAYS, rows), len(rows), _mask_of_all(ways)))
+    counters = [word for one in spec.contains for word in (one.low, -1 if one.high is None else one.high)]
+    row = (
+        rule,
+        len(spec.prefix),
+        tables.append(PLACES, N_PLACES, places),
+        spec.low,
+        -1 if spec.high is None else spec.high,
+        len(spec.contains),
+        tables.append(WORDS, N_WORDS, [(word,) for word in counters]),
+    )
+    return tables.append(ARRAYS, N_ARRAYS, [row])
+
+
+def _mask(places: Iterable[int]) -> int:
+    return sum(1 << place for place in places)
+
+
+def _mask_of_all(ways: tuple[Item, ...]) -> int:
+    return _mask(frozenset[int]().union(*(way.counts for way in ways)))

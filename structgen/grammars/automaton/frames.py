@@ -1,0 +1,447 @@
+"""Frames: objects and arrays being read.
+
+A frame's state is (place, register, label, text): where between the brackets a text is, what it has had so far (see
+`registers`), and, from the end of a key to that of its value, which key that was. Such states are rows of `STATES`
+without transitions: a byte's effect is computed. Inside a key the place is that of the key's automaton (see
+`strings`), as ``-state``; a key may go on only while some key can come of it that the register allows.
+
+::
+
+    { OPEN_OBJECT "key" AFTER_KEY : BEFORE_VALUE value AFTER_MEMBER , BEFORE_KEY "key" ... }
+    [ OPEN_ARRAY element AFTER_ITEM , BEFORE_ITEM element ... ]
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from structgen.grammars.automaton._jit import Memory, compiled, inner, int64
+from structgen.grammars.automaton.determinize import after_call, next_state, start_state
+from structgen.grammars.automaton.registers import (
+    after_item,
+    after_name,
+    after_other,
+    first_array,
+    first_object,
+    may_come,
+    way_of,
+)
+from structgen.grammars.automaton.spellings import extended_keys, longer_spelling
+from structgen.grammars.automaton.string_keys import key_interval, key_label, key_name, key_others, key_rest
+from structgen.grammars.automaton.strings import key_start
+from structgen.grammars.automaton.tables import (
+    A_RULE,
+    ARRAY_RULE,
+    ARRAYS,
+    C_LAYOUT,
+    CALLS,
+    CLOSED,
+    F_BYTES,
+    F_CALLS,
+    F_FRAME,
+    F_LABEL,
+    FAR,
+    FRAME_HASH,
+    H_COST,
+    H_RULE,
+    H_VALUE_COST,
+    L_RULE,
+    N_COST,
+    N_RULE,
+    N_STATES,
+    N_VALUE_COST,
+    NAMES,
+    NO_SPELLING,
+    NO_STATE,
+    O_FIRST_NAME,
+    O_FIRST_OTHER,
+    O_IS_SET,
+    O_NAMES,
+    O_RULE,
+    OBJECT_RULE,
+    OBJECTS,
+    OTHERS,
+    R_DISTANCE,
+    R_KEYS,
+    R_MAY_END,
+    R_MORE,
+    R_SPEC,
+    R_WAYS,
+    REGISTERS,
+    RULES,
+    S_CALL_COUNT,
+    S_CALLS,
+    S_COUNT,
+    S_DISTANCE,
+    S_FLAGS,
+    S_LABEL,
+    S_PLACE,
+    S_REGISTER,
+    S_ROW,
+    S_RULE,
+    S_TEXT,
+    STATES,
+    U_KIND,
+    U_NODE,
+    UNKNOWN_SPELLING,
+    WAYS,
+    Y_COST,
+    Y_RULE,
+    cell,
+    get_count,
+    need,
+    put,
+    rows_of,
+    set_count,
+)
+from structgen.grammars.automaton.value_facts import DETOUR
+
+__all__ = ["back", "callee", "next_of", "rehash_frames", "start_of"]
+
+# Where in a frame; the place of a state is one of these times SPACES, plus how far white space has come.
+START_OBJECT, OPEN_OBJECT, AFTER_KEY, BEFORE_VALUE, AFTER_MEMBER, BEFORE_KEY = range(1, 7)
+START_ARRAY, OPEN_ARRAY, AFTER_ITEM, BEFORE_ITEM = range(7, 11)
+SPACES = 128
+
+# White space: none yet; one space, after which there is no more; a line feed and 0, 1, ... MAX_INDENT spaces.
+NO_SPACE, ONE_SPACE, NEW_LINE = range(3)
+MAX_INDENT = 64
+
+FLEXIBLE, COMPACT = range(2)
+"""Layouts."""
+
+
+@inner
+def _hash_frame(place: int, register: int, label: int, text: int) -> int:
+    value: Any = np.uint64(14695981039346656037)
+    value = (value ^ np.uint64(place)) * np.uint64(1099511628211)
+    value = (value ^ np.uint64(register)) * np.uint64(1099511628211)
+    value = (value ^ np.uint64(label)) * np.uint64(1099511628211)
+    value = (value ^ np.uint64(text)) * np.uint64(1099511628211)
+    return int64((value ^ (value >> np.uint64(29))) & np.uint64(0x7FFFFFFF))
+
+
+@inner
+def _frame(m: Memory, place: int, register: int, label: int, text: int) -> int:
+    """The state of a frame."""
+    last = rows_of(m, FRAME_HASH) - 1
+    slot = _hash_frame(place, register, label, text) & last
+    while cell(m, FRAME_HASH, slot, 0) != 0:
+        state = cell(m, FRAME_HASH, slot, 0)
+        if (
+            cell(m, STATES, state, S_PLACE) == place
+            and cell(m, STATES, state, S_REGISTER) == register
+            and cell(m, STATES, state, S_LABEL) == label
+            and cell(m, STATES, state, S_TEXT) == text
+        ):
+            return state
+        slot = (slot + 1) & last
+    state = get_count(m, N_STATES)
+    need(m, STATES, state + 1)
+    put(m, STATES, state, S_PLACE, place)
+    put(m, STATES, state, S_REGISTER, register)
+    put(m, STATES, state, S_LABEL, label)
+    put(m, STATES, state, S_TEXT, text)
+    put(m, STATES, state, S_COUNT, 0)
+    put(m, STATES, state, S_ROW, 0)
+    _describe(m, state, place, register, label)
+    put(m, FRAME_HASH, slot, 0, state)
+    set_count(m, N_STATES, state + 1)
+    return state
+
+
+@inner
+def _describe(m: Memory, state: int, place: int, register: int, label: int) -> None:
+    spec = cell(m, REGISTERS, register, R_SPEC)
+    rule = cell(m, OBJECTS, spec, O_RULE) if spec >= 0 else cell(m, ARRAYS, -1 - spec, A_RULE)
+    kind, calls = place // SPACES, 0
+    if kind == BEFORE_VALUE:
+        calls = 1 if label >= 0 else _bits(-1 - label)
+    elif kind in (OPEN_ARRAY, BEFORE_ITEM):
+        calls = _bits(cell(m, REGISTERS, register, R_WAYS))
+    put(m, STATES, state, S_RULE, rule)
+    put(m, STATES, state, S_CALL_COUNT, calls)
+    put(m, STATES, state, S_FLAGS, F_FRAME | F_BYTES | (F_CALLS if calls else 0))
+    put(m, STATES, state, S_DISTANCE, min(FAR, _distance(m, place, register, label)))
+
+
+@inner
+def _bits(mask: int) -> int:
+    count = 0
+    while mask:
+        count += mask & 1
+        mask >>= 1
+    return count
+
+
+@inner
+def _bit_at(mask: int, number: int) -> int:
+    """The place of the bit that is number ``number`` among those set."""
+    place = 0
+    while True:
+        if (mask >> place) & 1:
+            if number == 0:
+                return place
+            number -= 1
+        place += 1
+
+
+@inner
+def _distance(m: Memory, place: int, register: int, label: int) -> int:
+    rest = cell(m, REGISTERS, register, R_DISTANCE)
+    if place < 0:
+        return _key_distance(m, -place, register)
+    kind = place // SPACES
+    if kind in (START_OBJECT, START_ARRAY):
+        return rest + 1
+    if kind in (AFTER_KEY, BEFORE_VALUE):
+        return _value_distance(m, register, label) + (1 if kind == AFTER_KEY else 0)
+    if kind == BEFORE_KEY:  # the comma is there
+        return _member_distance(m, register) - 1
+    if kind == BEFORE_ITEM:
+        return _item_distance(m, register) - 1
+    return rest
+
+
+@inner
+def _after(m: Memory, register: int, label: int, text: int, number: int) -> int:
+    """The register after the member with key ``label``, spelled ``text``, in number ``number`` of its ways."""
+    if label >= 0:
+        return after_name(m, register, label)
+    keys = extended_keys(m, cell(m, REGISTERS, register, R_KEYS), text)
+    return after_other(m, register, _bit_at(-1 - label, number), keys)
+
+
+@inner
+def _value_distance(m: Memory, register: int, label: int) -> int:
+    """Tokens that suffice for a value behind the key ``label`` and the rest."""
+    spec = cell(m, REGISTERS, register, R_SPEC)
+    if label >= 0:
+        cost = cell(m, NAMES, cell(m, OBJECTS, spec, O_FIRST_NAME) + label, N_VALUE_COST)
+    else:
+        cost = cell(m, OTHERS, cell(m, OBJECTS, spec, O_FIRST_OTHER) + _bit_at(-1 - label, 0), H_VALUE_COST)
+    return cost + cell(m, REGISTERS, _after(m, register, label, UNKNOWN_SPELLING, 0), R_DISTANCE)
+
+
+@inner
+def _member_distance(m: Memory, register: int) -> int:
+    """Tokens that suffice for a member, its comma included, and the rest: the first name that may come, or another."""
+    spec, ways = cell(m, REGISTERS, register, R_SPEC), cell(m, REGISTERS, register, R_WAYS)
+    for name in range(cell(m, OBJECTS, spec, O_NAMES)):
+        if may_come(m, register, name):
+            at = cell(m, OBJECTS, spec, O_FIRST_NAME) + name
+            key = cell(m, NAMES, at, N_COST) - cell(m, NAMES, at, N_VALUE_COST)
+            return key + _value_distance(m, register, name)
+    if ways == 0:
+        return FAR
+    at = cell(m, OBJECTS, spec, O_FIRST_OTHER) + _bit_at(ways, 0)
+    return cell(m, OTHERS, at, H_COST) - cell(m, OTHERS, at, H_VALUE_COST) + _value_distance(m, register, -1 - ways)
+
+
+@inner
+def _item_distance(m: Memory, register: int) -> int:
+    """Tokens that suffice for an element and the rest."""
+    way = _bit_at(cell(m, REGISTERS, register, R_WAYS), 0)
+    cost = cell(m, WAYS, way_of(m, register, way), Y_COST)
+    return cost + cell(m, REGISTERS, after_item(m, register, way), R_DISTANCE)
+
+
+@inner
+def _after_space(m: Memory, space: int, byte: int) -> int:
+    """How far white space has come after one more byte of it, -1 where that may not be."""
+    if get_count(m, C_LAYOUT) == COMPACT:
+        return -1
+    if space == NO_SPACE:
+        return ONE_SPACE if byte == 0x20 else NEW_LINE
+    if space >= NEW_LINE and space < NEW_LINE + MAX_INDENT and byte == 0x20:
+        return space + 1
+    return -1
+
+
+@inner
+def next_in_frame(m: Memory, state: int, byte: int) -> int:
+    """The state of the same frame after ``byte``, or `NO_STATE`."""
+    place, register = cell(m, STATES, state, S_PLACE), cell(m, STATES, state, S_REGISTER)
+    label, text = cell(m, STATES, state, S_LABEL), cell(m, STATES, state, S_TEXT)
+    if place < 0:
+        return _next_in_key(m, -place, register, text, byte)
+    kind = place // SPACES
+    if kind == START_OBJECT:
+        return _frame(m, OPEN_OBJECT * SPACES, register, 0, 0) if byte == _opening(m, register) else NO_STATE
+    if kind == START_ARRAY:
+        return _frame(m, OPEN_ARRAY * SPACES, register, 0, 0) if byte == ord("[") else NO_STATE
+    if byte == 0x20 or byte == 0x0A:
+        space = _after_space(m, place % SPACES, byte)
+        return _frame(m, kind * SPACES + space, register, label, text) if space >= 0 else NO_STATE
+    if kind == AFTER_KEY:
+        return _frame(m, BEFORE_VALUE * SPACES, register, label, text) if byte == ord(":") else NO_STATE
+    if byte == ord('"'):
+        opens = kind == BEFORE_KEY or (kind == OPEN_OBJECT and cell(m, REGISTERS, register, R_MORE) == 1)
+        return _open_key(m, register) if opens else NO_STATE
+    return _punctuation(m, kind, register, byte)
+
+
+@inner
+def _punctuation(m: Memory, kind: int, register: int, byte: int) -> int:
+    """The state after a comma or a closing bracket."""
+    if byte == ord(","):
+        if cell(m, REGISTERS, register, R_MORE) == 1:
+            if kind == AFTER_MEMBER:
+                return _frame(m, BEFORE_KEY * SPACES, register, 0, 0)
+            if kind == AFTER_ITEM:
+                return _frame(m, BEFORE_ITEM * SPACES, register, 0, 0)
+        return NO_STATE
+    if kind in (AFTER_MEMBER, OPEN_OBJECT):
+        closes = byte == _opening(m, register) + 2  # as ASCII has it
+    else:
+        closes = byte == ord("]") and (kind in (AFTER_ITEM, OPEN_ARRAY))
+    return CLOSED if closes and cell(m, REGISTERS, register, R_MAY_END) else NO_STATE
+
+
+@inner
+def _opening(m: Memory, register: int) -> int:
+    """What opens an object or a set of strings."""
+    return ord("[") if cell(m, OBJECTS, cell(m, REGISTERS, register, R_SPEC), O_IS_SET) else ord("{")
+
+
+# Calls: the values of members and the elements of arrays
+
+
+@inner
+def _frame_callee(m: Memory, state: int, number: int) -> int:
+    """The rule of call number ``number`` of ``state``."""
+    register, label = cell(m, STATES, state, S_REGISTER), cell(m, STATES, state, S_LABEL)
+    spec = cell(m, REGISTERS, register, R_SPEC)
+    if spec < 0:
+        return cell(m, WAYS, way_of(m, register, _bit_at(cell(m, REGISTERS, register, R_WAYS), number)), Y_RULE)
+    if label >= 0:
+        return cell(m, NAMES, cell(m, OBJECTS, spec, O_FIRST_NAME) + label, N_RULE)
+    return cell(m, OTHERS, cell(m, OBJECTS, spec, O_FIRST_OTHER) + _bit_at(-1 - label, number), H_RULE)
+
+
+@inner
+def _frame_back(m: Memory, state: int, number: int) -> int:
+    """The state to return to after call number ``number`` of ``state``."""
+    register, label = cell(m, STATES, state, S_REGISTER), cell(m, STATES, state, S_LABEL)
+    if cell(m, REGISTERS, register, R_SPEC) < 0:
+        way = _bit_at(cell(m, REGISTERS, register, R_WAYS), number)
+        return _frame(m, AFTER_ITEM * SPACES, after_item(m, register, way), 0, 0)
+    after = _after(m, register, label, cell(m, STATES, state, S_TEXT), number)
+    return _frame(m, AFTER_MEMBER * SPACES, after, 0, 0)
+
+
+# Keys
+
+
+@inner
+def _open_key(m: Memory, register: int) -> int:
+    """The state behind a key's opening quote."""
+    return _next_in_key(m, key_start(m, cell(m, REGISTERS, register, R_KEYS)), register, NO_SPELLING, ord('"'))
+
+
+@inner
+def _key_distance(m: Memory, key: int, register: int) -> int:
+    place = _place_ahead(m, key, register)
+    colon = 1 - cell(m, OBJECTS, cell(m, REGISTERS, register, R_SPEC), O_IS_SET)
+    if place >= 0:
+        name = key_name(m, cell(m, REGISTERS, register, R_KEYS), place)
+        return key_rest(m, key, place) + colon + _value_distance(m, register, name)
+    ways = key_others(m, key) & cell(m, REGISTERS, register, R_WAYS)
+    first, end = key_interval(m, key)
+    rest = key_rest(m, key, -1) + (DETOUR if first < end else 0)
+    return rest + colon + _value_distance(m, register, -1 - ways) if ways else FAR
+
+
+@inner
+def _place_ahead(m: Memory, key: int, register: int) -> int:
+    """The place of the first declared name that the key may still become, -1 where there is none."""
+    first, end = key_interval(m, key)
+    for place in range(first, end):
+        if may_come(m, register, key_name(m, cell(m, REGISTERS, register, R_KEYS), place)):
+            return place
+    return -1
+
+
+@inner
+def _next_in_key(m: Memory, key: int, register: int, text: int, byte: int) -> int:
+    target = next_state(m, key, byte)
+    if target == NO_STATE:
+        return NO_STATE
+    ways = key_others(m, target) & cell(m, REGISTERS, register, R_WAYS)
+    if cell(m, STATES, target, S_FLAGS) & F_LABEL:
+        name = key_label(m, target)
+        if name >= 0:
+            return _after_key(m, register, name, NO_SPELLING) if may_come(m, register, name) else NO_STATE
+        return _after_key(m, register, -1 - ways, text) if ways else NO_STATE
+    if ways == 0:
+        return _frame(m, -target, register, 0, NO_SPELLING) if _place_ahead(m, target, register) >= 0 else NO_STATE
+    return _frame(m, -target, register, 0, longer_spelling(m, text, byte))
+
+
+@inner
+def _after_key(m: Memory, register: int, label: int, text: int) -> int:
+    """The state behind a key's closing quote; a set of strings has no values."""
+    if cell(m, OBJECTS, cell(m, REGISTERS, register, R_SPEC), O_IS_SET):
+        return _frame(m, AFTER_MEMBER * SPACES, _after(m, register, label, text, 0), 0, 0)
+    return _frame(m, AFTER_KEY * SPACES, register, label, text)
+
+
+# What stacks are made of: states of either kind
+
+
+@inner
+def next_of(m: Memory, state: int, byte: int) -> int:
+    """The state of the same rule after ``byte``, or `NO_STATE`."""
+    if cell(m, STATES, state, S_FLAGS) & F_FRAME:
+        return next_in_frame(m, state, byte)
+    return next_state(m, state, byte)
+
+
+@inner
+def callee(m: Memory, state: int, number: int) -> int:
+    """The rule of call number ``number`` of ``state``."""
+    if cell(m, STATES, state, S_FLAGS) & F_FRAME:
+        return _frame_callee(m, state, number)
+    return cell(m, CALLS, cell(m, STATES, state, S_CALLS) + number, L_RULE)
+
+
+@inner
+def back(m: Memory, state: int, number: int) -> int:
+    """The state to return to after call number ``number`` of ``state``."""
+    if cell(m, STATES, state, S_FLAGS) & F_FRAME:
+        return _frame_back(m, state, number)
+    return after_call(m, state, number)
+
+
+@inner
+def start_of(m: Memory, rule: int) -> int:
+    """The start state of ``rule``."""
+    kind, number = cell(m, RULES, rule, U_KIND), cell(m, RULES, rule, U_NODE)
+    if number >= 0 and kind == OBJECT_RULE:
+        return _frame(m, START_OBJECT * SPACES, first_object(m, number), 0, 0)
+    if number >= 0 and kind == ARRAY_RULE:
+        return _frame(m, START_ARRAY * SPACES, first_array(m, number), 0, 0)
+    return start_state(m, rule)
+
+
+@compiled
+def rehash_frames(m: Memory) -> None:
+    """Enter every frame's state into an emptied `FRAME_HASH`."""
+    last = rows_of(m, FRAME_HASH) - 1
+    for state in range(CLOSED + 1, get_count(m, N_STATES)):
+        if cell(m, STATES, state, S_FLAGS) & F_FRAME == 0:
+            continue
+        slot = (
+            _hash_frame(
+                cell(m, STATES, state, S_PLACE),
+                cell(m, STATES, state, S_REGISTER),
+                cell(m, STATES, state, S_LABEL),
+                cell(m, STATES, state, S_TEXT),
+            )
+            & last
+        )
+        while cell(m, FRAME_HASH, slot, 0) != 0:
+            slot = (slot + 1) & last
+        put(m, FRAME_HASH, slot, 0, state)

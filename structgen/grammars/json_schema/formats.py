@@ -1,0 +1,2 @@
+def format_language(name, dialect):
+    return None
