@@ -18,13 +18,14 @@ from typing import Any
 
 import numpy as np
 
-from structgen.grammars.automaton._jit import Int64Table, Memory, compiled, inner, int64
+from structgen.grammars.automaton._jit import Int64Array, Int64Table, Memory, compiled, inner, int64, rare
 from structgen.grammars.automaton.determinize import state_after_token
 from structgen.grammars.automaton.frames import back, callee, next_of, start_of
 from structgen.grammars.automaton.tables import (
     ACCEPT,
     BOTTOM,
     C_BACK,
+    C_KEEPS_SPELLING,
     C_STATE_EPOCH,
     F_BYTES,
     F_FINAL,
@@ -66,11 +67,13 @@ from structgen.grammars.automaton.tables import (
     set_count,
 )
 
-__all__ = ["after_token", "pack", "rehash_sets", "start_set", "step", "unpack"]
+__all__ = ["SEVERAL", "after_token", "leave", "pack", "rehash_sets", "start_set", "step", "unpack", "without"]
 
 # While a text is walked, a closed set with one steppable item travels as that (state, set below), which costs no
 # interning; any other as (SEVERAL, set), and nothing as (0, 0).
 SEVERAL = -1
+_LEFT = SEVERAL - 256
+"""In the memo beside `SEVERAL` less a byte: what a set is after a rule above it has ended."""
 
 
 @inner
@@ -272,7 +275,7 @@ def _collect(m: Memory, found: int) -> int:
     return _intern(m, items, kept)
 
 
-@inner
+@rare
 def _close(m: Memory, found: int) -> int:
     """Close the worklist: enter every call, leave every finished rule, until nothing new comes."""
     place = 0
@@ -297,7 +300,7 @@ def _enter(m: Memory, state: int, below: int) -> tuple[int, int]:
     return unpack(m, cell(m, MEMO, slot, M_SET))
 
 
-@inner
+@rare
 def _step_several(m: Memory, closed: int, byte: int) -> int:
     _open_work(m)
     first, found = cell(m, SETS, closed, Q_FIRST), 0
@@ -319,10 +322,43 @@ def step(m: Memory, state: int, below: int, byte: int) -> tuple[int, int]:
         if cell(m, STATES, target, S_FLAGS) & ~F_FRAME == F_BYTES:
             return target, below
         return _enter(m, target, below)
-    slot = _memo_slot(m, SEVERAL - byte, below)
+    how = SEVERAL - byte - 256 * get_count(m, C_KEEPS_SPELLING)
+    slot = _memo_slot(m, how, below)
     if cell(m, MEMO, slot, M_ONE) == 0:
-        slot = _remember(m, SEVERAL - byte, below, _step_several(m, below, byte))
+        slot = _remember(m, how, below, _step_several(m, below, byte))
     return unpack(m, cell(m, MEMO, slot, M_SET))
+
+
+@inner
+def leave(m: Memory, below: int) -> int:
+    """The closed set after the end of a rule with ``below`` below it."""
+    if below == BOTTOM:
+        return BOTTOM
+    slot = _memo_slot(m, _LEFT, below)
+    if cell(m, MEMO, slot, M_ONE) == 0:
+        _open_work(m)
+        first, found = cell(m, SETS, below, Q_FIRST), 0
+        for item in range(first, first + cell(m, SETS, below, Q_COUNT)):
+            found = _add(m, found, cell(m, ITEMS, item, I_STATE), cell(m, ITEMS, item, I_BELOW))
+        slot = _remember(m, _LEFT, below, _close(m, found))
+    return cell(m, MEMO, slot, M_SET)
+
+
+@inner
+def without(m: Memory, closed: int, removed: Int64Array, count: int) -> tuple[int, int]:
+    """The travelling form of ``closed`` less the items at the first ``count`` places of ``removed`` and `ACCEPT`."""
+    first, total = cell(m, SETS, closed, Q_FIRST), cell(m, SETS, closed, Q_COUNT)
+    items = np.empty((total, 2), np.int64)
+    kept, next_removed = 0, 0
+    for item in range(first, first + total):
+        if next_removed < count and removed[next_removed] == item - first:
+            next_removed += 1
+        elif cell(m, ITEMS, item, I_STATE) != ACCEPT:
+            items[kept, I_STATE], items[kept, I_BELOW] = cell(m, ITEMS, item, I_STATE), cell(m, ITEMS, item, I_BELOW)
+            kept += 1
+    if kept == 1:
+        return items[0, I_STATE], items[0, I_BELOW]
+    return (SEVERAL, _intern(m, items, kept)) if kept else (0, 0)
 
 
 @compiled

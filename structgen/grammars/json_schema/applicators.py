@@ -9,17 +9,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 from structgen.grammars.json_schema import dialects
-from structgen.grammars.json_schema.atoms import ANYTHING, NOTHING, Atom
+from structgen.grammars.json_schema.atoms import ANYTHING, Atom
 from structgen.grammars.json_schema.json_values import is_array
 from structgen.grammars.json_schema.location import Location
 from structgen.grammars.json_schema.object_ways import absent
-from structgen.grammars.json_schema.one_of import fewer_or_more, exactly_one
-from structgen.grammars.json_schema.ways import OBJECTS, FREE, NO_WAY, ObjectWay, Ways, free, union
+from structgen.grammars.json_schema.one_of import exactly_one, fewer_or_more
+from structgen.grammars.json_schema.ways import NO_WAY, OBJECTS, ObjectWay, Ways, free, union
 
 if TYPE_CHECKING:
     from structgen.grammars.json_schema.algebra import Algebra
 
-__all__ = ["EXACT", "UNTRACKED", "ENOUGH", "Applicator", "read_applicators"]
+__all__ = ["ENOUGH", "EXACT", "UNTRACKED", "Applicator", "read_applicators"]
 
 UNTRACKED, ENOUGH, EXACT = range(3)
 """What a way says about evaluated keys and elements: nothing; some of them, and other ways say all; exactly all."""

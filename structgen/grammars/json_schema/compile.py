@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
+
+from typing_extensions import Unpack
 
 from structgen.errors import (
     EmptyLanguage,
     GrammarLimitExceeded,
     InvalidGrammar,
     UnsatisfiableSchema,
-    UnsupportedSchema,
 )
 from structgen.grammars.expr import Rule
 from structgen.grammars.json_schema.algebra import Algebra
@@ -18,12 +18,15 @@ from structgen.grammars.json_schema.assertions import Formats
 from structgen.grammars.json_schema.location import Places
 from structgen.grammars.json_schema.plans import Planner
 from structgen.grammars.json_schema.writing import Writer
+from structgen.grammars.limits import Limits
+from structgen.grammars.recipe import front_end
 from structgen.grammars.token_automaton import TokenAutomaton
 from structgen.grammars.vocabulary import TokenVocabulary
 
 __all__ = ["compile_json_schema", "schema_rule"]
 
 
+@front_end("json_schema")
 def compile_json_schema(
     schema: Any,
     vocabulary: TokenVocabulary,
@@ -33,11 +36,51 @@ def compile_json_schema(
     numbers: str = "canonical",
     formats: str = "assert",
     whitespace: str | tuple[str, str] = "flexible",
-    *,
     strict_formats: bool = False,
+    **limits: Unpack[Limits],
 ) -> TokenAutomaton:
     """The automaton of the JSON texts that ``schema`` allows, in the documented layout.
 
+    Keywords held now: ``type``, ``properties``, ``required``, ``items``, ``enum``, ``const``, ``anyOf``, ``$ref`` and
+    ``additionalProperties: false``, in any combination. Every other assertion of the specification is refused; other
+    words are annotations.
+
+    Layout: between tokens at most ``" "`` or a line feed and up to 64 spaces; keys in the order of ``properties``,
+    then of ``$ref`` and ``anyOf`` by first mention, then undeclared required keys. An object holds no keys but these,
+    also where the schema would allow more.
+
+    Parameters
+    ----------
+    schema : dict or bool
+        JSON Schema of draft 4, 6, 7, 2019-09 or 2020-12; ``$schema`` chooses.
+    vocabulary : TokenVocabulary
+        The model's tokens.
+    default_dialect : str, optional
+        URI of the meta-schema where ``$schema`` says nothing; 2020-12 by default.
+    registry : mapping of str to schema, or referencing.Registry, optional
+        Documents that ``$ref`` may name, by URI.
+    property_order : {"schema"}
+        Order of an object's keys.
+    numbers : {"canonical", "any"}
+        ``"canonical"``: as common writers give them, at most 20 digits before and after the point. ``"any"``: every
+        spelling of a number; integers are refused then.
+    formats : {"assert", "annotate"}
+        Whether ``format`` is an assertion, which is refused, or an annotation.
+    **limits
+        On time, states and memory; see `Limits`.
+
+    Raises
+    ------
+    UnsupportedSchema
+        A keyword that cannot be held exactly; the error names its JSON pointer.
+    InvalidSchema
+        The schema is malformed.
+    UnsatisfiableSchema
+        No text can match.
+    GrammarLimitExceeded
+        The schema has too many combinations of alternatives, or is nested too deeply; or a limit is passed.
+    InvalidGrammar
+        An option has none of its values.
     """
     rule = schema_rule(
         schema,

@@ -6,7 +6,9 @@ from collections.abc import Iterable, Iterator
 from decimal import Decimal
 from weakref import WeakValueDictionary
 
+from structgen.grammars.byte_dfa import ByteDfa
 from structgen.grammars.json_schema.decimals import Exact, Written, exact, to_python, whole
+from structgen.grammars.json_schema.number_dfa import number_dfa
 from structgen.grammars.json_schema.number_parts import (
     ANYHOW,
     EMPTY,
@@ -29,13 +31,14 @@ class NumberSet:
     multiple of 0.1. A float counts as the decimal that its ``repr`` shows.
     """
 
-    __slots__ = ("__weakref__", "parts")
+    __slots__ = ("__weakref__", "_dfas", "parts")
 
     ALL: NumberSet
     NOTHING: NumberSet
 
     def __init__(self, parts: Parts) -> None:
         self.parts = parts
+        self._dfas: dict[str, ByteDfa] = {}
 
     @staticmethod
     def at_least(bound: Written) -> NumberSet:
@@ -130,6 +133,31 @@ class NumberSet:
                 return None
             found.append(value)
         return tuple(map(to_python, found))
+
+    def dfa(self, spelling: str, draft4: bool = False) -> ByteDfa:
+        """The automaton of the members' spellings; the set is not empty.
+
+        Parameters
+        ----------
+        spelling : {"canonical", "any"}
+            ``"canonical"``: as `text` documents; where all members are whole, without fraction and exponent.
+            ``"any"``: every spelling of RFC 8259. Its bounds: exponents of at most three digits, from -324 to 308; and
+            where the set makes digits count, 20 zeros that an exponent undoes, 20 zeros after the point before another
+            digit, 20 digits after the point that count for ``multipleOf``.
+        draft4 : bool
+            Whether members that are all whole are to be written without fraction and exponent in any case.
+
+        Raises
+        ------
+        GrammarLimitExceeded
+            It would have more than 50,000 states, or no member has a spelling within the bounds.
+        """
+        if draft4 and self.is_whole and self.parts.writing == ANYHOW:
+            return (self & _PLAIN_INTEGERS).dfa(spelling)
+        found = self._dfas.get(spelling)
+        if found is None:
+            found = self._dfas[spelling] = number_dfa(self.parts, spelling)
+        return found
 
     def _ascending(self) -> Iterator[Exact | None]:
         """The members in order; ``None`` where there is no end of them."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
 from structgen.errors import UnsatisfiableSchema, UnsupportedSchema
 from structgen.grammars.expr import NEVER, Expr, Rule, alternation, literal
@@ -14,6 +13,7 @@ from structgen.grammars.json_schema.object_plans import ObjectPlan
 from structgen.grammars.json_schema.plans import Plan, Planner
 from structgen.grammars.json_schema.uniqueness import why_not_unique
 from structgen.grammars.json_schema.ways import FALSE, NULL, TRUE, Ways
+from structgen.grammars.language import Language
 from structgen.grammars.values import (
     ArraySpec,
     Contains,
@@ -150,6 +150,7 @@ class Writer:
             high = len(prefix)
         if plan.unique and (high is None or high > 1):
             self._check_unique(plan)
+            return self._distinct_strings(plan, rest, high)
         return array_value(
             ArraySpec(
                 tuple(prefix),
@@ -157,9 +158,26 @@ class Writer:
                 plan.low,
                 high,
                 tuple(Contains(one.low, one.high) for one in plan.counters),
-                plan.unique and (high is None or high > 1),
             )
         )
+
+    def _distinct_strings(self, plan: ArrayPlan, rest: tuple[Item, ...], high: int | None) -> Expr:
+        """An array of distinct strings: an object's keys without values."""
+        languages: list[Language] = []
+        for item in plan.rest:
+            inside = self._planner.plan(item.value)
+            scalars = inside.scalars
+            if scalars.literals or scalars.numbers or plan.prefix or plan.counters:
+                raise UnsupportedSchema(
+                    f"{plan.pointer}/uniqueItems",
+                    "uniqueItems",
+                    "it is held for elements that are all strings and under one schema; give items the type string",
+                )
+            languages += scalars.strings
+        names = tuple(dict.fromkeys(text for one in languages for text in one.texts or ()))
+        others = tuple(Others(one, rest[0].value) for one in languages if one.texts is None)
+        values = tuple(rest[0].value for _ in names)
+        return object_value(ObjectSpec(names, values, others, low=plan.low, high=high, ordered=False, is_set=True))
 
     def _items(self, items: Iterable[ItemPlan]) -> tuple[Item, ...]:
         return tuple(Item(rule, item.counts) for item in items if (rule := self._live(item.value)))

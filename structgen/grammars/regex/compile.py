@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from typing import cast
 
+from typing_extensions import Unpack
+
 from structgen.errors import InvalidGrammar
 from structgen.grammars.expr import Rule
+from structgen.grammars.limits import Limits
+from structgen.grammars.recipe import front_end
 from structgen.grammars.regex.lower import lower
 from structgen.grammars.regex.python_parser import parse
 from structgen.grammars.token_automaton import TokenAutomaton
@@ -14,7 +18,8 @@ from structgen.grammars.vocabulary import TokenVocabulary
 __all__ = ["compile_regex"]
 
 
-def compile_regex(pattern: str, vocabulary: TokenVocabulary) -> TokenAutomaton:
+@front_end("regex")
+def compile_regex(pattern: str, vocabulary: TokenVocabulary, **limits: Unpack[Limits]) -> TokenAutomaton:
     r"""The automaton of the texts that ``pattern`` matches as a whole: ``re.fullmatch`` on `str`.
 
     All of Python's `re` syntax but backreferences, lookaround, ``\b`` and ``\B``, conditionals, atomic groups and
@@ -28,6 +33,8 @@ def compile_regex(pattern: str, vocabulary: TokenVocabulary) -> TokenAutomaton:
         As for `re.compile`, flags inside: ``(?i)yes|no``.
     vocabulary : TokenVocabulary
         The model's tokens.
+    **limits
+        On time, states and memory; see `Limits`.
 
     Raises
     ------
@@ -40,7 +47,8 @@ def compile_regex(pattern: str, vocabulary: TokenVocabulary) -> TokenAutomaton:
         No text matches.
     GrammarLimitExceeded
         The pattern has more than 100,000 symbols (bytes, or characters of classes) with its repetitions written out,
-        or is nested more deeply than Python's own recursion goes.
+        or is nested more deeply than Python's own recursion goes; or
+        a limit is passed.
     """
     if not isinstance(cast("object", pattern), str):
         raise InvalidGrammar(f"a pattern is a string, not {type(pattern).__name__}")

@@ -70,8 +70,13 @@ def _pieces(nfa: Nfa, masks: list[int], state: int) -> dict[int, int]:
         if mask:
             moves[mask] = moves.get(mask, 0) | nfa.closure_after(node)
     pieces: list[tuple[int, int]] = []
-    for mask, target in moves.items():
-        pieces = _refined(pieces, mask, target)
+    covered = 0
+    for mask in moves if len(moves) < 3 else sorted(moves, key=int.bit_count):  # small ones are mostly disjoint
+        if mask & covered:
+            pieces = _refined(pieces, mask, moves[mask])
+        else:
+            pieces.append((mask, moves[mask]))
+        covered |= mask
     united: dict[int, int] = {}
     for mask, target in pieces:
         state = nfa.simplified(target)

@@ -31,7 +31,7 @@ _QUANTIFIER = re.compile(r"(?:([*+?])|\{([0-9]+)(?:(,)([0-9]*))?\})\??")
 _WITHOUT_LOW = re.compile(r"\{,[0-9]+\}")
 _GROUP = re.compile(r"\((?:\?:|\?P?<(?![=!])([^>]*)>|\?([ims]*)(?:-([ims]+))?:)?")
 _LOOK = re.compile(r"\(\?(<?)([=!])")
-_NAME = re.compile(r"[\w$]+\Z")
+_NAME = re.compile(r"(?:[^\W\d]|\$)[\w$]*\Z")
 _LEADING_FLAGS = re.compile(r"\(\?([ims]+)\)")
 _BACKREFERENCE = re.compile(r"\\[1-9][0-9]*|\\k<[^>]*>|\(\?P=[^)]*\)")
 _FLAGS = {"i": "ignore_case", "m": "multi_line", "s": "dot_all"}

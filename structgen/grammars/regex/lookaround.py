@@ -20,8 +20,8 @@ from structgen.grammars.regex.nfa import ACCEPT, END, LOOK, REST, START, Nfa
 
 __all__ = ["looking_dfa"]
 
-_MAX_WORK = 300_000
-"""Threads stepped: some seconds."""
+_MAX_WORK = 100_000
+"""Threads stepped: about two seconds."""
 
 Promises = frozenset[int]
 """``2 * number`` of a set of threads that must reach an end, and one more where it must not; or one of these:"""

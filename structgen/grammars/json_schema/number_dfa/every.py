@@ -1,0 +1,130 @@
+"""Numbers in every spelling of RFC 8259."""
+
+from __future__ import annotations
+
+from structgen.grammars.json_schema.number_dfa.exponents import Intervals, digits_of_length
+from structgen.grammars.json_schema.number_dfa.progress import Progress, Window
+from structgen.grammars.json_schema.number_dfa.spelling import (
+    AFTER_E,
+    AFTER_MINUS,
+    AFTER_POINT,
+    AFTER_ZERO,
+    ANYWHERE,
+    ENDLESS,
+    EXPONENT,
+    FRACTION,
+    MINUS,
+    NOWHERE,
+    PLUS,
+    POINT,
+    SMALL,
+    WHOLE,
+    E,
+    Fan,
+    Spelling,
+    State,
+    at,
+    each_at,
+    exponent_fan,
+    has_zero,
+    nothing,
+    without_unit,
+)
+from structgen.grammars.json_schema.number_parts import PLAIN, Parts
+
+__all__ = ["EverySpelling"]
+
+ROOM = 20
+"""Where digits must be counted, so many more than the set's own bounds have are told apart."""
+
+_EXPONENTS = (-324, 308)
+_WHOLE = Window(*_EXPONENTS, ENDLESS, False, ROOM, ROOM)
+_FRACTION = Window(*_EXPONENTS, 0, True, ENDLESS, ROOM)
+_PLAIN = Window(0, 0, ENDLESS, False, ROOM, ROOM)
+
+
+class EverySpelling(Spelling):
+    """Every spelling, as far as it can be told apart in bounded room.
+
+    Exponents have at most three digits and are from -324 to 308. Where the set makes digits count, before the point at
+    most `ROOM` zeros may be undone by an exponent, and at most `ROOM` zeros after it may come before the first digit.
+
+    Parameters
+    ----------
+    parts : Parts
+        The set.
+    """
+
+    def __init__(self, parts: Parts) -> None:
+        self._plain = parts.writing == PLAIN
+        super().__init__(without_unit(parts) if self._plain else parts)
+        self._window = _PLAIN if self._plain else _WHOLE
+
+    def expand(self, state: State) -> Fan:
+        """What may follow ``state``."""
+        kind, *rest = state
+        if kind == FRACTION:
+            return self._fraction(*rest)
+        if kind == EXPONENT:
+            return exponent_fan(*rest)
+        if kind == WHOLE:
+            return self._digits(*rest)
+        if kind == SMALL:
+            return self._small(*rest)
+        if kind == AFTER_POINT:
+            return Fan(False, self._fraction_digits(*rest))
+        if kind == AFTER_E:
+            return self._e(*rest)
+        return self._zero(*rest) if kind == AFTER_ZERO else self._start(kind == AFTER_MINUS)
+
+    def _start(self, negative: bool) -> Fan:
+        row, side = nothing(), self.negative if negative else self.positive
+        if not negative:
+            row[MINUS] = (AFTER_MINUS,)
+        row[0] = (AFTER_ZERO, side)
+        row[1:10] = each_at(WHOLE, side, self.first(side, -1, 0, range(1, 10), self._window))
+        return Fan(False, row)
+
+    def _zero(self, side: int) -> Fan:
+        row = nothing()
+        if not self._plain:
+            row[POINT] = (SMALL, side, 0, False)
+            row[E] = (AFTER_E, (_EXPONENTS,)) if self.has_zero else None
+        return Fan(self.has_zero and self.may_be_plain, row)
+
+    def _small(self, side: int, zeros: int, may_end: bool) -> Fan:
+        """After ``0.`` and ``zeros``, if they count."""
+        row = nothing()
+        counted = zeros if side in (ANYWHERE, NOWHERE) else zeros + 1
+        row[0] = (SMALL, side, counted, True) if counted <= ROOM else (SMALL, NOWHERE, 0, True)
+        row[1:10] = each_at(FRACTION, side, self.first(side, -zeros - 1, zeros, range(1, 10), _FRACTION))
+        if may_end and self.has_zero:
+            row[E] = (AFTER_E, (_EXPONENTS,))
+        return Fan(may_end and self.has_zero, row)
+
+    def _digits(self, side: int, now: Progress) -> Fan:
+        row = nothing()
+        row[:10] = each_at(WHOLE, side, self.after_digits(side, now, self._window))
+        allowed = self.exponents(side, now, self._window)
+        if not self._plain:
+            row[POINT] = at(AFTER_POINT, side, self.settled(side, now, _FRACTION))
+            row[E] = (AFTER_E, allowed) if allowed else None
+        return Fan(has_zero(allowed) and self.may_be_plain, row)
+
+    def _fraction(self, side: int, now: Progress) -> Fan:
+        row = self._fraction_digits(side, now)
+        allowed = self.exponents(side, now, _FRACTION)
+        row[E] = (AFTER_E, allowed) if allowed else None
+        return Fan(has_zero(allowed), row)
+
+    def _fraction_digits(self, side: int, now: Progress) -> list[State | None]:
+        row = nothing()
+        row[:10] = each_at(FRACTION, side, self.after_digits(side, now, _FRACTION))
+        return row
+
+    def _e(self, allowed: Intervals) -> Fan:
+        positive = digits_of_length(allowed, negative=False, tidy=False)
+        row = exponent_fan(positive).states
+        row[PLUS] = (EXPONENT, positive)
+        row[MINUS] = (EXPONENT, digits_of_length(allowed, negative=True, tidy=False))
+        return Fan(False, row)
