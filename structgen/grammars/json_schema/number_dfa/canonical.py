@@ -5,14 +5,13 @@ from __future__ import annotations
 import functools
 
 from structgen.grammars.json_schema.number_dfa.exponents import Intervals, digits_of_length
-from structgen.grammars.json_schema.number_dfa.progress import EQUAL, Progress, Window
+from structgen.grammars.json_schema.number_dfa.progress import ENDLESS, EQUAL, Progress, Window
 from structgen.grammars.json_schema.number_dfa.spelling import (
     AFTER_E,
     AFTER_MINUS,
     AFTER_POINT,
     AFTER_ZERO,
     AT_END,
-    ENDLESS,
     EXPONENT,
     FRACTION,
     MINUS,

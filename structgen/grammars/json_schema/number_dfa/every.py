@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from structgen.grammars.json_schema.number_dfa.exponents import Intervals, digits_of_length
-from structgen.grammars.json_schema.number_dfa.progress import Progress, Window
+from structgen.grammars.json_schema.number_dfa.progress import ENDLESS, Progress, Window
 from structgen.grammars.json_schema.number_dfa.spelling import (
     AFTER_E,
     AFTER_MINUS,
     AFTER_POINT,
     AFTER_ZERO,
     ANYWHERE,
-    ENDLESS,
     EXPONENT,
     FRACTION,
     MINUS,

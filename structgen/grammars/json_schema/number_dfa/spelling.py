@@ -21,10 +21,10 @@ from structgen.grammars.json_schema.number_dfa.progress import (
     Progress,
     Side,
     Window,
-    advance,
+    alike,
     begin,
-    distinct,
     exponents,
+    read_digit,
     settle,
     side_of,
 )
@@ -38,7 +38,6 @@ __all__ = [
     "ANYWHERE",
     "AT_END",
     "COLUMNS",
-    "ENDLESS",
     "EXPONENT",
     "FRACTION",
     "MINUS",
@@ -71,9 +70,6 @@ START: State = (AT_START,)
 
 NOWHERE, ANYWHERE = -1, 0
 """Sides: no number there; every number."""
-
-ENDLESS = 1 << 20
-"""More digits than any number that matters has."""
 
 
 class Fan(NamedTuple):
@@ -120,16 +116,20 @@ class Spelling(ABC):
     def after_digits(
         self, side: int, now: Progress, window: Window, digits: range = range(10)
     ) -> list[Progress | None]:
-        """After each of ``digits``, computed once for neighbours that are alike."""
-        if now == FREE:
-            return [FREE] * len(digits)
+        """After each of ``digits``; neighbours that lead the same way are one object."""
+        if side == ANYWHERE and window.in_fraction:
+            return [now] * len(digits)
         its = self._sides[side]
-        edges = distinct(its, now)
+        same = alike(its, now)
         found: list[Progress | None] = []
+        known: dict[Progress | None, Progress | None] = {}
         one = None
         for digit in digits:
-            if not found or (edges >> digit) & 1:
-                one = advance(its, now, digit, window)
+            if not found or not (same >> digit) & 1:
+                new = read_digit(its, now, digit, window)
+                if new not in known:
+                    known[new] = new and settle(its, new, window)
+                one = known[new]
             found.append(one)
         return found
 
@@ -144,16 +144,14 @@ class Spelling(ABC):
 
     def exponents(self, side: int, now: Progress, window: Window) -> Intervals:
         """The exponents that make the digits so far a number of the set."""
-        if now == FREE:
-            return ((window.low, window.high),)
         return exponents(self._sides[side], now, window)
 
 
 def at(kind: int, side: int, now: Progress | None, *more: Any) -> State | None:
-    """The state of ``kind``; one and the same wherever nothing is left open."""
+    """The state of ``kind``; one and the same for all sets where it does not matter which digits follow."""
     if now is None:
         return None
-    return (kind, ANYWHERE, FREE, *more) if now == FREE else (kind, side, now, *more)
+    return (kind, ANYWHERE if now.is_decided else side, now, *more)
 
 
 def each_at(kind: int, side: int, nows: Iterable[Progress | None], *more: Any) -> list[State | None]:
