@@ -6,8 +6,8 @@ question about the exponent alone, so that one machine serves numbers with an ex
 
 Multiples: let ``step = a * 10**b`` with ``a`` not divisible by 10, thus ``a = c * g**h`` with ``g`` 2 or 5 and ``c``
 prime to 10. Let M be the digits as one whole number and N that number without its zeros at the end, the last digit of
-N standing at ``10**-last``. Then M * 10**exponent is a multiple iff c divides M and
-``exponent >= b + last + h - v``, where ``g**v`` is the highest power of g, at most ``g**h``, that divides N.
+N standing at ``10**-last``. Then the number is a multiple iff c divides M and ``exponent - b >= last + h - v``, where
+``g**v`` is the highest power of g, at most ``g**h``, that divides N. The right side is what a multiple *needs*.
 """
 
 from __future__ import annotations
@@ -41,7 +41,9 @@ EQUAL = 1 << 30
 ENDLESS = 1 << 20
 """More digits than any number that matters has."""
 
-Rests = tuple[tuple[int, int, int] | None, ...]
+Rest = tuple[int, int, int]
+"""M modulo c, what a multiple needs, M modulo `Multiple.modulus`."""
+Rests = tuple[Rest | None, ...]
 
 
 class Multiple(NamedTuple):
@@ -70,9 +72,7 @@ class Side(NamedTuple):
     longest: int = 0
     """So many digits have the numbers above, at most."""
     least: int = 0
-    """Of the multiples, the least exponent,"""
-    sure: int = 0
-    """and the exponent from which on digits that end at the point are a multiple if c divides them."""
+    """The least exponent of the multiples."""
 
 
 class Window(NamedTuple):
@@ -105,16 +105,15 @@ class Progress(NamedTuple):
     holes: tuple[Digits, ...] = ()
     """Those that begin with the digits so far."""
     only: tuple[Digits, ...] | None = None
-    last: int = 0
     fraction: int = 0
-    """Digits read after the point."""
+    """Digits read after the point, where there are multiples."""
     rests: Rests = ()
-    """Of each multiple: M modulo c, h - v, M modulo `Multiple.modulus`; ``None``: no longer a multiple of it."""
+    """Of each multiple; ``None`` where the number can no longer be one."""
 
     @property
-    def is_decided(self) -> bool:
-        """Whether only the exponent is left open, whatever digits come."""
-        return not (self.rests or self.holes or self.low == EQUAL or self.high == EQUAL or self.only is not None)
+    def compares(self) -> bool:
+        """Whether digits to come are compared with those of a bound or a value."""
+        return bool(self.low == EQUAL or self.high == EQUAL or self.holes or self.only)
 
 
 FREE = Progress()
@@ -146,7 +145,6 @@ def side_of(parts: Parts, negative: bool) -> Side | None:
         holes,
         longest=_longest([bound for bound in (least, greatest, *holes) if bound is not None]),
         least=min((one.exponent for one in multiples), default=0),
-        sure=max((one.exponent + one.height for one in multiples), default=0),
     )
 
 
@@ -176,7 +174,7 @@ def begin(side: Side, place: int, fraction: int) -> Progress:
     low = None if side.low is None else EQUAL
     high = None if side.high is None else EQUAL
     rests: Rests = ((0, 0, 0),) * len(side.multiples)
-    return Progress(place, 0, low, high, side.holes, side.only, 0, fraction if rests else 0, rests)
+    return Progress(place, 0, low, high, side.holes, side.only, fraction if rests else 0, rests)
 
 
 def alike(side: Side, now: Progress) -> int:
@@ -197,7 +195,7 @@ def alike(side: Side, now: Progress) -> int:
 
 def read_digit(side: Side, now: Progress, digit: int, window: Window) -> Progress | None:
     """One digit on, still to be settled; ``None`` where it is one too many after the point."""
-    place, read, low, high, holes, only, last, fraction, rests = now
+    place, read, low, high, holes, only, fraction, rests = now
     shift = 0 if window.in_fraction else 1
     place += shift
     ends = window.tidy and not digit  # what has no more digits now is sure to be passed
@@ -210,17 +208,13 @@ def read_digit(side: Side, now: Progress, digit: int, window: Window) -> Progres
     if only is not None:
         only = tuple(one for one in only if _digit(one, read) == digit)
     if rests:
-        if shift:
-            last = 0 if digit else last - 1
-        elif digit:
-            if fraction >= window.max_fraction and fraction >= -side.least:
+        if not shift:
+            if digit and fraction >= window.max_fraction and fraction >= -side.least:
                 return None
-            last = fraction + 1
-        fraction += 1 - shift
-        rests = tuple([rest and _divide(one, rest, digit) for one, rest in zip(side.multiples, rests, strict=True)])
-        if ends:  # the last digit other than 0 is yet to come
-            last, rests = fraction, tuple([rest and (rest[0], 0, rest[2]) for rest in rests])
-    return Progress(place, read + 1, low, high, holes, only, last, fraction, rests)
+            fraction += 1
+        pairs = zip(side.multiples, rests, strict=True)
+        rests = tuple([rest and _divide(one, rest, digit, shift, fraction, ends) for one, rest in pairs])
+    return Progress(place, read + 1, low, high, holes, only, fraction, rests)
 
 
 def _digit(number: Digits, place: int) -> int:
@@ -246,21 +240,24 @@ def _below(bound: Digits | None, read: int, place: int, digit: int, ends: bool) 
     return bound.exponent - place - (digit >= own)
 
 
-def _divide(one: Multiple, rest: tuple[int, int, int], digit: int) -> tuple[int, int, int]:
-    whole, missing, tail = rest
-    if one.height:
-        tail = 10 * tail + digit
-        if digit:
-            missing, power = one.height, one.base
-            while missing and tail % power == 0:
-                missing, power = missing - 1, power * one.base
-        tail %= one.modulus
-    return (10 * whole + digit) % one.coprime, missing, tail
+def _divide(one: Multiple, rest: Rest, digit: int, shift: int, fraction: int, ends: bool) -> Rest:
+    whole, need, tail = rest
+    whole = (10 * whole + digit) % one.coprime
+    tail = 10 * tail + digit
+    if whole or ends:  # zeros make no multiple: another digit must come, and what it needs is its own affair
+        need = fraction + 1
+    elif not digit:
+        need -= shift
+    else:
+        need, power = fraction + one.height, one.base
+        while need > fraction and tail % power == 0:
+            need, power = need - 1, power * one.base
+    return whole, need, tail % one.modulus
 
 
 def settle(side: Side, now: Progress, window: Window) -> Progress | None:
     """``now`` without what no longer matters, ``None`` where no number of the set can follow."""
-    place, read, low, high, holes, only, last, fraction, rests = now
+    place, read, low, high, holes, only, fraction, rests = now
     room = ENDLESS if window.in_fraction else window.room
     floor, ceiling, reach = window.low, window.high + window.more, window.high
     if high is not None:
@@ -271,9 +268,9 @@ def settle(side: Side, now: Progress, window: Window) -> Progress | None:
             high = None
         ceiling, reach = min(ceiling, edge), min(reach, edge)
     if rests:
-        last, fraction, rests = _settle_multiples(side, last, fraction, rests, reach, window)
-        if side.stepped:
-            floor = max(floor, last + side.multiples[0].exponent)
+        fraction, rests = _settle_multiples(side, fraction, rests, reach, window)
+        if side.stepped and (step := rests[0]):
+            floor = max(floor, side.multiples[0].exponent + min(step[1], fraction + 1))
     if low is not None:
         low = _settle_low(side, place, low, floor, window, room)
     if holes or only is not None:
@@ -283,8 +280,8 @@ def settle(side: Side, now: Progress, window: Window) -> Progress | None:
     if floor > ceiling or (low is not None and EQUAL != low > window.high + window.more) or only == ():
         return None
     if low == EQUAL or high == EQUAL or holes or only:
-        return Progress(place, min(read, side.longest), low, high, holes, only, last, fraction, rests)
-    return Progress(0, 0, low, high, (), None, last, fraction, rests)
+        return Progress(place, min(read, side.longest), low, high, holes, only, fraction, rests)
+    return Progress(0, 0, low, high, (), None, fraction, rests)
 
 
 def _edge(bound: Digits | None, place: int) -> int:
@@ -301,21 +298,27 @@ def _settle_low(side: Side, place: int, low: int, floor: int, window: Window, ro
     return max(edge, -room)
 
 
-def _settle_multiples(
-    side: Side, last: int, fraction: int, rests: Rests, reach: int, window: Window
-) -> tuple[int, int, Rests]:
-    last = max(last, window.low - side.sure, -window.room - max(side.sure, 0))
-    if not window.in_fraction:
-        return last, 0, rests
-    if len(rests) > side.stepped:
-        rests = tuple(
-            rest if place < side.stepped or one.exponent + last <= reach else None
-            for place, (one, rest) in enumerate(zip(side.multiples, rests, strict=True))
-        )
-        if not any(rests):
-            return 0, 0, ()
-    # Digits after the point count as far as one more could still be part of a multiple.
-    return last, min(fraction, max(window.max_fraction, -side.least), max(reach - side.least, 0)), rests
+def _settle_multiples(side: Side, fraction: int, rests: Rests, reach: int, window: Window) -> tuple[int, Rests]:
+    found: list[Rest | None] = []
+    for number, (one, rest) in enumerate(zip(side.multiples, rests, strict=True)):
+        if rest is not None:
+            least = max(window.low - one.exponent, _last_need(one, window))
+            if rest[1] < least:
+                rest = (rest[0], least, rest[2])
+            # Without a step, what can no longer be a multiple is none.
+            elif number >= side.stepped and window.in_fraction and one.exponent + min(rest[1], fraction + 1) > reach:
+                rest = None
+        found.append(rest)
+    if not any(found):
+        return 0, ()
+    if window.in_fraction:  # digits count as far as one more could still be part of a multiple
+        fraction = min(fraction, max(window.max_fraction, -side.least), max(reach - side.least, 0))
+    return fraction, tuple(found)
+
+
+def _last_need(one: Multiple, window: Window) -> int:
+    """What a multiple needs after so many zeros before the point that more are not told apart."""
+    return -window.room - max(one.exponent, 0)
 
 
 def _settle_values(
@@ -339,7 +342,7 @@ def _settle_values(
 
 def exponents(side: Side, now: Progress, window: Window) -> Intervals:
     """The exponents, within the window, that make the digits so far a number of the set."""
-    place, read, low, high, holes, only, last, _, rests = now
+    place, read, low, high, holes, only, _, rests = now
     least, greatest = window.low, window.high
     if low == EQUAL and side.low is not None:
         low = side.low.exponent - place + (read < len(side.low.digits) or side.low_open)
@@ -351,11 +354,10 @@ def exponents(side: Side, now: Progress, window: Window) -> Intervals:
         greatest = min(greatest, high)
     for number, (one, rest) in enumerate(zip(side.multiples, rests, strict=False)):
         if rest is not None and number < side.stepped:
-            least = max(least, one.exponent + last + rest[1]) if rest[0] == 0 else greatest + 1
+            least = max(least, one.exponent + rest[1]) if rest[0] == 0 else greatest + 1
         elif rest is not None and rest[0] == 0:
-            # Beyond the room there may be more zeros than are counted, which make it a multiple all the more.
-            is_counted = last > -window.room - max(side.sure, 0)
-            greatest = min(greatest, one.exponent + last + rest[1] - 1) if is_counted else least - 1
+            # More zeros than are counted make it a multiple all the more.
+            greatest = min(greatest, one.exponent + rest[1] - 1) if rest[1] > _last_need(one, window) else least - 1
     if only is not None:
         points = sorted({one.exponent - place for one in only if len(one.digits) <= read})
         return joined([point for point in points if least <= point <= greatest])

@@ -51,8 +51,6 @@ __all__ = [
     "Fan",
     "Spelling",
     "State",
-    "at",
-    "each_at",
     "exponent_fan",
     "has_zero",
     "nothing",
@@ -94,12 +92,15 @@ class Spelling(ABC):
         self.has_zero = holds(parts, 0)
         self.may_be_plain = parts.writing != MARKED
         self._sides = [Side()]
+        self._plain_sides = [ANYWHERE]  # of each side, the one that says the same of multiples, and nothing else
         self.positive, self.negative = (self._number(side_of(parts, negative)) for negative in (False, True))
 
     def _number(self, side: Side | None) -> int:
         if side is None:
             return NOWHERE
         if side not in self._sides:
+            plain = Side(multiples=side.multiples, stepped=side.stepped, least=side.least)
+            self._plain_sides.append(len(self._sides) if side == plain else self._number(plain))
             self._sides.append(side)
         return self._sides.index(side)
 
@@ -133,6 +134,24 @@ class Spelling(ABC):
             found.append(one)
         return found
 
+    def at(self, kind: int, side: int, now: Progress | None, *more: Any) -> State | None:
+        """The state of ``kind``; one and the same wherever the same is left open."""
+        if now is None:
+            return None
+        if not now.compares:
+            side = self._plain_sides[side] if now.rests else ANYWHERE
+        return (kind, side, now, *more)
+
+    def each_at(self, kind: int, side: int, nows: Iterable[Progress | None], *more: Any) -> list[State | None]:
+        """`at` for each of ``nows``; neighbours that are one object get one state."""
+        found: list[State | None] = []
+        before, state = None, None
+        for now in nows:
+            if now is not before:
+                before, state = now, self.at(kind, side, now, *more)
+            found.append(state)
+        return found
+
     def edge(self, side: int, now: Progress) -> int:
         """The exponent that makes the first digit stand where that of the upper bound does."""
         bound = self._sides[side].high
@@ -145,24 +164,6 @@ class Spelling(ABC):
     def exponents(self, side: int, now: Progress, window: Window) -> Intervals:
         """The exponents that make the digits so far a number of the set."""
         return exponents(self._sides[side], now, window)
-
-
-def at(kind: int, side: int, now: Progress | None, *more: Any) -> State | None:
-    """The state of ``kind``; one and the same for all sets where it does not matter which digits follow."""
-    if now is None:
-        return None
-    return (kind, ANYWHERE if now.is_decided else side, now, *more)
-
-
-def each_at(kind: int, side: int, nows: Iterable[Progress | None], *more: Any) -> list[State | None]:
-    """`at` for each of ``nows``; neighbours that are one object get one state."""
-    found: list[State | None] = []
-    before, state = None, None
-    for now in nows:
-        if now is not before:
-            before, state = now, at(kind, side, now, *more)
-        found.append(state)
-    return found
 
 
 def nothing() -> list[State | None]:
