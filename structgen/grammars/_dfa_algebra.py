@@ -69,7 +69,7 @@ def complement(dfa: CharDfa) -> CharDfa | None:
         if rest:
             row.append((rest, sink))
     rows.append([(alphabet.all, sink)])
-    return minimal(alphabet, rows, [*(not accepts for accepts in dfa.accepting), True])
+    return minimal(alphabet, rows, [*(not accepts for accepts in dfa.accepting), True], is_refined=True)
 
 
 def of_texts(texts: tuple[str, ...]) -> CharDfa | None:

@@ -125,7 +125,7 @@ def _atoms_of(way: ObjectWay, name: str) -> Atoms:
         return (NOTHING,)
     if not name.isascii() and not language.ALL.contains(name):  # a lone surrogate: no JSON text has this key
         return (NOTHING,)
-    return tuple(dict.fromkeys(atom for part in way.parts for atom in part.atoms_of(name)))
+    return way.atoms_of(name)
 
 
 def _plan(

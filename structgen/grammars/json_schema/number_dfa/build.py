@@ -20,6 +20,9 @@ from structgen.grammars.json_schema.number_parts import MARKED, Parts
 __all__ = ["number_dfa"]
 
 MAX_STATES = 50_000
+import os
+
+ROOM = int(os.environ.get("ROOM", "20"))
 
 _BYTES = np.frombuffer(b"0123456789.e+-", np.uint8)
 
@@ -62,7 +65,7 @@ def number_dfa(parts: Parts, spelling: str) -> ByteDfa:
         It would have more than 50,000 states, or no member has a spelling within the documented bounds on digits.
     """
     if spelling == "any":
-        return _build(EverySpelling(parts), _NO_BASE)
+        return _build(EverySpelling(parts, ROOM), _NO_BASE)
     if parts.only is not None:
         words = (canonical_words(value, value in parts.floats, parts.writing) for value in parts.only)
         return words_dfa(word for some in words for word in some)
