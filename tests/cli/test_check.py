@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -100,6 +101,18 @@ def test_an_instance_that_is_not_accepted_says_where_and_why(structgen: Run, per
     assert why == f"  {lines[1]}"
 
 
+def test_the_readmes_example_is_what_is_printed(structgen: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    readme = (Path(__file__).parents[2] / "README.md").read_text()
+    (schema,) = re.findall(r"echo '(.*)' > city\.json", readme)
+    (example,) = re.findall(r"```text\n(answer\.json: .*?)```", readme, re.DOTALL)
+    monkeypatch.chdir(tmp_path)
+    write(Path("city.json"), schema)
+    write(Path("answer.json"), "{}\n")
+    status, stdout, _ = structgen("check", "city.json", "answer.json")
+    assert status == 1
+    assert stdout.split("\n", 1)[1] == example
+
+
 def test_files_may_come_from_standard_input(structgen: Run, person: Path, tmp_path: Path):
     assert structgen("check", person, "-", stdin='{"name": "x", "age": 1}\n')[0] == 0
     instance = write(tmp_path / "i.json", '{"name": 1}')
@@ -146,7 +159,7 @@ def test_machines_get_one_object(structgen: Run, person: Path, tmp_path: Path):
     assert len(found["samples"]) == 2
     verdict = found["instance"]
     assert (verdict["accepted"], verdict["at"], verdict["column"], verdict["found"]) == (False, 22, 22, "x")
-    assert bytes(verdict["expected"]) == b"\n -0123456789"
+    assert bytes(verdict["expected"]) == b"-0123456789"
     assert verdict["ending"] == "0}"
     assert len(verdict["mask_ms"]) == 23
 
