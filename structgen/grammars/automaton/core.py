@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import threading
 from collections.abc import Callable
 from typing import NamedTuple, TypeVar
@@ -19,13 +20,19 @@ from structgen.grammars.automaton.frame_tables import write_array, write_object
 from structgen.grammars.automaton.frames import rehash_frames
 from structgen.grammars.automaton.lowering import Lowering
 from structgen.grammars.automaton.registers import rehash_registers
+from structgen.grammars.automaton.spellings import enter_extension, rehash_extensions, rehash_spellings
 from structgen.grammars.automaton.stacks import after_token, rehash_sets, start_set
+from structgen.grammars.automaton.string_tables import StringTables
+from structgen.grammars.automaton.strings import rehash_strings
 from structgen.grammars.automaton.tables import (
     ACCEPT,
     ARRAY_RULE,
     BYTESETS,
+    C_WANTED_KEYS,
     C_WANTED_RULE,
+    C_WANTED_SPELLING,
     C_WANTED_TABLE,
+    EXTENSIONS,
     FAR,
     I_STATE,
     ITEMS,
@@ -36,17 +43,22 @@ from structgen.grammars.automaton.tables import (
     N_REGISTERS,
     N_RULES,
     N_SETS,
+    NO_SPELLING,
     NODES,
     NOTHING,
     OBJECT_RULE,
     Q_DISTANCE,
+    RECORDS,
     REGISTERS,
     RULES,
     S_RULE,
     SETS,
+    SPELLINGS,
     STATES,
+    STRING_RULE,
     U_KIND,
     U_NODE,
+    KeysWanted,
     OutOfRoom,
     RuleWanted,
     Tables,
@@ -54,7 +66,7 @@ from structgen.grammars.automaton.tables import (
 from structgen.grammars.automaton.value_facts import is_spellable
 from structgen.grammars.automaton.walk import Trie
 from structgen.grammars.expr import Rule
-from structgen.grammars.values import ArrayValue, ObjectSpec, ObjectValue
+from structgen.grammars.values import ArrayValue, ObjectSpec, ObjectValue, StringValue
 
 __all__ = ["Size", "StackAutomaton"]
 
@@ -108,6 +120,9 @@ class StackAutomaton:
         self._rule_numbers: dict[Called, int] = {start: 0}
         self._rules: list[Called] = []  # by number
         self._byteset_numbers: dict[int, int] = {}
+        self._keys: dict[tuple[ObjectSpec, frozenset[str]], int] = {}
+        self._key_sets: dict[int, tuple[ObjectSpec, frozenset[str]]] = {}
+        self._strings = StringTables(self._tables, self._make_room, lengths.single)
         self._publish_rules()
         self.start = self._run(lambda memory: start_set(memory, 0))
 
@@ -196,20 +211,28 @@ class StackAutomaton:
                     self._grow(self._tables.count(C_WANTED_TABLE))
                 except RuleWanted:
                     self._lower(self._tables.count(C_WANTED_RULE))
+                except KeysWanted:
+                    self._extend(self._tables.count(C_WANTED_KEYS), self._tables.count(C_WANTED_SPELLING))
 
-    def _grow(self, table: int) -> None:
+    def _grow(self, table: int, rows: int = 0) -> None:
         if self.nbytes > self._max_bytes:
             raise GrammarLimitExceeded(
                 f"the automaton needs more than max_bytes={self._max_bytes:,}; simplify the grammar"
             )
-        self._tables.grow(table)
+        self._tables.grow(table, rows)
         if table == STATES:
             rehash_states(self._tables.address)
             rehash_frames(self._tables.address)
         elif table == REGISTERS:
             rehash_registers(self._tables.address)
+        elif table == SPELLINGS:
+            rehash_spellings(self._tables.address)
+        elif table == EXTENSIONS:
+            rehash_extensions(self._tables.address)
         elif table == SETS:
             rehash_sets(self._tables.address)
+        elif table == RECORDS:
+            rehash_strings(self._tables.address)
         elif table == MEMO:  # only a cache: it fills again
             self._tables.set_count(N_MEMO, 0)
 
@@ -222,6 +245,8 @@ class StackAutomaton:
         elif isinstance(one, ArrayValue):
             written = write_array(self._tables, one.spec, number, self._number_of, self._facts)
             self._write(number, ARRAY_RULE, written)
+        elif isinstance(one, StringValue):
+            self._write(number, STRING_RULE, self._strings.string(one.language, number))
         else:
             raise TypeError(f"no such value: {one!r}")
 
@@ -233,8 +258,33 @@ class StackAutomaton:
         return self._rule_numbers.setdefault(one, len(self._rule_numbers))
 
     def _write_object(self, number: int, spec: ObjectSpec) -> int:
-        spellable = is_spellable(self._lengths)
-        return write_object(self._tables, spec, number, 0, self._number_of, self._facts, spellable=spellable)
+        keys, spellable = self._keys_of(spec, frozenset()), is_spellable(self._lengths)
+        return write_object(self._tables, spec, number, keys, self._number_of, self._facts, spellable=spellable)
+
+    def _keys_of(self, spec: ObjectSpec, seen: frozenset[str]) -> int:
+        """The automaton of the keys of ``spec``, undeclared ones that have been ``seen`` among the names."""
+        keys = self._keys.get((spec, seen))
+        if keys is None:
+            names = [*spec.names, *sorted(seen)]
+            keys = self._strings.keys(names, [one.keys for one in spec.others], 0)
+            self._keys[spec, seen] = keys
+            self._key_sets[keys] = spec, seen
+        return keys
+
+    def _extend(self, keys: int, spelling: int) -> None:
+        """Write the keys that are left when the one that was spelled so has been there."""
+        spec, seen = self._key_sets[keys]
+        extended = self._keys_of(spec, seen | {self._spelled(spelling)})
+        self._run(lambda memory: enter_extension(memory, keys, spelling, extended))
+
+    def _spelled(self, spelling: int) -> str:
+        """The key that was spelled so, quotes included."""
+        spelled = bytearray()
+        while spelling != NO_SPELLING:
+            spelling, byte = (int(value) for value in self._tables[SPELLINGS][spelling])
+            spelled.append(byte)
+        text: str = json.loads(spelled[::-1].removeprefix(b'"').join((b'"', b'"')))
+        return text
 
     def _lower_rule(self, number: int, rule: Rule) -> None:
         first = self._tables.count(N_NODES)
@@ -266,5 +316,5 @@ class StackAutomaton:
         self._tables.set_count(N_RULES, total)
 
     def _make_room(self, table: int, rows: int) -> None:
-        while rows > len(self._tables[table]):
-            self._grow(table)
+        if rows > len(self._tables[table]):
+            self._grow(table, rows)

@@ -25,6 +25,7 @@ from structgen.grammars.automaton.tables import (
     ACCEPT,
     BOTTOM,
     C_BACK,
+    C_KEEPS_SPELLING,
     C_STATE_EPOCH,
     F_BYTES,
     F_FINAL,
@@ -319,9 +320,10 @@ def step(m: Memory, state: int, below: int, byte: int) -> tuple[int, int]:
         if cell(m, STATES, target, S_FLAGS) & ~F_FRAME == F_BYTES:
             return target, below
         return _enter(m, target, below)
-    slot = _memo_slot(m, SEVERAL - byte, below)
+    how = SEVERAL - byte - 256 * get_count(m, C_KEEPS_SPELLING)
+    slot = _memo_slot(m, how, below)
     if cell(m, MEMO, slot, M_ONE) == 0:
-        slot = _remember(m, SEVERAL - byte, below, _step_several(m, below, byte))
+        slot = _remember(m, how, below, _step_several(m, below, byte))
     return unpack(m, cell(m, MEMO, slot, M_SET))
 
 

@@ -23,6 +23,7 @@ from structgen.grammars.automaton.frames import next_of
 from structgen.grammars.automaton.stacks import after_token, pack, step, unpack
 from structgen.grammars.automaton.tables import (
     ACCEPT,
+    C_KEEPS_SPELLING,
     F_TOKENS,
     FAR,
     I_STATE,
@@ -44,6 +45,7 @@ from structgen.grammars.automaton.tables import (
     STATES,
     TOKEN,
     cell,
+    set_count,
 )
 
 __all__ = ["Trie", "advance", "fill_row", "has_tokens", "next_bytes", "successors"]
@@ -68,6 +70,7 @@ T_BYTE, T_DEPTH, T_END, T_TOKENS = range(4)
 @inner
 def _open_path(m: Memory, closed: int) -> tuple[Int64Array, Int64Array]:
     """The travelling forms along a branch of the trie, by depth; the first is that of ``closed``."""
+    set_count(m, C_KEEPS_SPELLING, 0)
     states, belows = np.empty(64, np.int64), np.empty(64, np.int64)
     states[0], belows[0] = unpack(m, closed)
     return states, belows
@@ -180,6 +183,7 @@ def fill_row(m: Memory, nodes: Int32Table, tokens: Int32Array, closed: int, budg
 @compiled
 def advance(m: Memory, text: UInt8Array, first: int, end: int, closed: int) -> int:
     """The closed set after the bytes ``text[first:end]``, or `NOTHING`."""
+    set_count(m, C_KEEPS_SPELLING, 1)
     state, below = unpack(m, closed)
     for place in range(first, end):
         state, below = step(m, state, below, int64(text[place]))
@@ -191,6 +195,7 @@ def advance(m: Memory, text: UInt8Array, first: int, end: int, closed: int) -> i
 @compiled
 def next_bytes(m: Memory, closed: int, allowed: UInt8Array) -> int:
     """Mark in ``allowed[256]`` the bytes that may come next; returns their number."""
+    set_count(m, C_KEEPS_SPELLING, 0)
     count = 0
     for byte in range(256):
         allowed[byte] = 0
