@@ -43,8 +43,8 @@ class Verdict(NamedTuple):
         if self.may_end:
             wanted = f"{wanted} or the end" if wanted else "the end"
         place = "" if self.at is None else f"byte {self.at} (line {self.line}, column {self.column}): "
-        # Rules without a place of their own are helpers; where they are all there is, they are better than nothing.
-        places = [place for place in self.places if place[1]] or self.places
+        # Rules without a pointer are helpers, several of them no help; a grammar's only rule is worth its name.
+        places = [place for place in self.places if place[1] or len(self.places) == 1]
         inside = ", ".join(f"{name} {_fragment(pointer)}".rstrip() for name, pointer in places)
         return f"{place}{found}; expected {wanted or 'nothing'}" + (f"; in {inside}" if inside else "")
 
