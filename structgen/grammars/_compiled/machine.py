@@ -12,7 +12,7 @@ import numpy as np
 
 _binding: Any = importlib.import_module("llvmlite.binding")
 
-__all__ = ["load", "start_llvm", "target"]
+__all__ = ["is_there", "load", "start_llvm", "target"]
 
 _METH_FASTCALL = 0x80
 
@@ -62,6 +62,11 @@ def start_llvm() -> None:
         _binding.add_symbol(f"structgen_{name}", id(one))
 
 
+def is_there(symbol: str) -> bool:
+    """Whether machine code may refer to ``symbol``: LLVM's loader says nothing and leaves 0 for one that is not there."""
+    return _binding.address_of_symbol(symbol) is not None
+
+
 def _raise(name: str) -> None:
     module, _, kind = name.partition(":")
     raise getattr(importlib.import_module(module), kind)
@@ -72,7 +77,7 @@ _OBJECTS: dict[str, object] = {
     "TypeError": TypeError,
     "ndarray": np.ndarray,
     "raise": _raise,
-    **{name: np.dtype(name) for name in ("int32", "uint8")},
+    **{name: np.dtype(name) for name in ("int32", "int64", "uint8")},
 }
 """What machine code refers to, by ``structgen_`` and this name."""
 
