@@ -14,6 +14,7 @@ _binding: Any = importlib.import_module("llvmlite.binding")
 
 __all__ = ["is_there", "load", "start_llvm", "target"]
 
+_LIBC = {"calloc", "free", "malloc", "memcpy", "memmove", "memset"}
 _METH_FASTCALL = 0x80
 
 
@@ -63,8 +64,10 @@ def start_llvm() -> None:
 
 
 def is_there(symbol: str) -> bool:
-    """Whether machine code may refer to ``symbol``: LLVM's loader says nothing and leaves 0 for one that is not there."""
-    return _binding.address_of_symbol(symbol) is not None
+    """Whether machine code may refer to ``symbol``; for one that is not there LLVM leaves 0 and says nothing."""
+    if symbol.startswith("structgen_"):
+        return symbol.removeprefix("structgen_") in _OBJECTS
+    return symbol in _LIBC or hasattr(ctypes.pythonapi, symbol)
 
 
 def _raise(name: str) -> None:
