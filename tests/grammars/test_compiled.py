@@ -27,6 +27,7 @@ from structgen.grammars.automaton._jit import (
     Int32Array,
     Int32Table,
     Int64Array,
+    Int64Table,
     Memory,
     UInt8Array,
     compiled,
@@ -77,6 +78,11 @@ def total(table: Int32Table, row: Int32Array, text: UInt8Array, factor: int) -> 
     for place in range(len(text)):
         found += text[place]
     return found * factor
+
+
+@compiled
+def total_of_many(table: Int64Table, row: Int64Array) -> int:
+    return table[1, 1] + row[1]
 
 
 @compiled
@@ -266,6 +272,7 @@ def test_what_compiled_code_cannot_say_is_named_with_its_line():
 def test_arguments_and_results_are_those_of_python():
     table, row = np.arange(6, dtype=np.int32).reshape(2, 3), np.array([10, -20], np.int32)
     assert total(table, row, np.frombuffer(bytearray(b"\x01\xff"), np.uint8), -2) == -2 * (15 - 10 + 256)
+    assert total_of_many(np.arange(4).reshape(2, 2), np.array([0, -(2**50)])) == 3 - 2**50
     assert total(table, row[:0], np.zeros(0, np.uint8), 2**40) == 15 * 2**40
     assert (is_even(np.int32(4)), is_even(-3)) == (True, False)
     assert clear(row, 1) is None
