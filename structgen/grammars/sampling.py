@@ -69,10 +69,9 @@ def draw_text(bytewise: TokenAutomaton, seed: int, max_bytes: int) -> str:
     InvalidGrammar
         The text is not UTF-8.
     """
-    generator = random.Random(f"structgen {seed}")
-    least = bytewise.distance
-    if least > max_bytes:
-        raise GrammarLimitExceeded(f"the shortest text has about {least} bytes, which is more than {max_bytes}")
+    generator, least = random.Random(f"structgen {seed}"), bytewise.distance
+    if least > max_bytes:  # it is an upper bound; walking to an end may prove to be shorter
+        return _only_text(bytewise, max_bytes)
     left = least + int((max_bytes - least) * generator.random() ** 2)  # most texts are short, some are long
     text = bytearray()
     with bytewise.matcher() as matcher:
@@ -90,6 +89,14 @@ def draw_text(bytewise: TokenAutomaton, seed: int, max_bytes: int) -> str:
             text.append(byte)
             state, left = matcher.advance(state, byte), left - 1
     return _decoded(bytes(text))
+
+
+def _only_text(bytewise: TokenAutomaton, max_bytes: int) -> str:
+    """The shortest text that is known, where it fits."""
+    text = shortest_ending(bytewise, b"") or b""
+    if len(text) > max_bytes:
+        raise GrammarLimitExceeded(f"the shortest text known has {len(text)} bytes, which is more than {max_bytes}")
+    return _decoded(text)
 
 
 def shortest_ending(bytewise: TokenAutomaton, prefix: bytes) -> bytes | None:

@@ -70,7 +70,7 @@ def test_the_least_budget_that_holds_any_text_suffices(tree):
     least = len('{"name":"","children":[]}')
     for seed in range(10):
         assert tree.sample(seed, max_bytes=least) == '{"name":"","children":[]}'
-    with pytest.raises(GrammarLimitExceeded, match=f"about {least} bytes, which is more than {least - 1}"):
+    with pytest.raises(GrammarLimitExceeded, match=f"has {least} bytes, which is more than {least - 1}"):
         tree.sample(0, max_bytes=least - 1)
 
 
