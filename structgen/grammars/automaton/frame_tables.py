@@ -102,7 +102,8 @@ def write_array(
     places = []
     for ways in (*spec.prefix, spec.rest):
         rows = [(number_of(way.value), _mask(way.counts), min(1 + facts[way.value].tokens, FAR)) for way in ways]
-        places.append((tables.append(WAYS, N_WAYS, rows), len(rows), _mask_of_all(ways)))
+        may, must = (_mask(combine(way.counts for way in ways)) for combine in (_union, _intersection))
+        places.append((tables.append(WAYS, N_WAYS, rows), len(rows), may, must))
     counters = [word for one in spec.contains for word in (one.low, -1 if one.high is None else one.high)]
     row = (
         rule,
@@ -120,5 +121,10 @@ def _mask(places: Iterable[int]) -> int:
     return sum(1 << place for place in places)
 
 
-def _mask_of_all(ways: tuple[Item, ...]) -> int:
-    return _mask(frozenset[int]().union(*(way.counts for way in ways)))
+def _union(sets: Iterable[frozenset[int]]) -> frozenset[int]:
+    return frozenset[int]().union(*sets)
+
+
+def _intersection(sets: Iterable[frozenset[int]]) -> frozenset[int]:
+    first, *others = [*sets] or [frozenset[int]()]
+    return first.intersection(*others)

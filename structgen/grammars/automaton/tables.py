@@ -84,7 +84,7 @@ _TABLES = {
     NAMES: _Table(4, 64),
     OTHERS: _Table(4, 16),
     ARRAYS: _Table(7, 16),
-    PLACES: _Table(3, 32),
+    PLACES: _Table(4, 32),
     WAYS: _Table(3, 32),
     WORDS: _Table(1, 1024),
     REGISTERS: _Table(10, 256),
@@ -150,7 +150,7 @@ O_IMPLICATIONS, O_FIRST_IMPLICATION, O_OBLIGATIONS, O_WORDS, O_IS_SET = range(9,
 N_RULE, N_REQUIRED, N_COST, N_VALUE_COST = range(4)
 H_RULE, H_MEETS, H_COST, H_VALUE_COST = range(4)
 A_RULE, A_PREFIX, A_FIRST_PLACE, A_LOW, A_HIGH, A_COUNTERS, A_FIRST_COUNTER = range(7)
-P_FIRST_WAY, P_WAYS, P_COUNTS = range(3)
+P_FIRST_WAY, P_WAYS, P_MAY_COUNT, P_MUST_COUNT = range(4)
 Y_RULE, Y_COUNTS, Y_COST = range(3)
 
 # REGISTERS: what an object or array has had so far, and what follows from it (see `registers`).
