@@ -143,8 +143,6 @@ class ArraySpec:
     low: int = 0
     high: int | None = None
     contains: tuple[Contains, ...] = ()
-    unique: bool = False
-    """No two elements are the same JSON value."""
 
 
 def regular(dfa: ByteDfa) -> Expr:

@@ -7,7 +7,7 @@ import platform
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from structgen.grammars._compiled.machine import start_llvm
+from structgen.grammars._compiled.machine import is_there, start_llvm
 from structgen.grammars._compiled.runtime import add_runtime
 from structgen.grammars._compiled.translate import Unit
 from structgen.grammars._compiled.wrappers import add_wrapper
@@ -34,6 +34,9 @@ def build(entries: Mapping[str, Callable[..., object]]) -> bytes:
     parsed = _binding.parse_assembly(str(module))
     parsed.verify()
     _optimise(parsed, host)
+    for one in (*parsed.functions, *parsed.global_variables):
+        if one.is_declaration and not one.name.startswith("llvm.") and not is_there(one.name):
+            raise LookupError(f"compiled code needs {one.name}")
     return host.emit_object(parsed)
 
 

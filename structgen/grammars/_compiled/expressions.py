@@ -115,6 +115,8 @@ class Expressions:
 
     def fail(self, status: Any) -> None:
         """Return ``status``."""
+        if not self.callee.may_raise:
+            raise NotImplementedError(f"{self.callee.name} was not seen to raise")
         self.put(self.status, Value(INT, (status,)))
         self.builder.branch(self.exit)
 
@@ -203,8 +205,8 @@ class Expressions:
     def _constant(self, value: object, node: ast.AST) -> Value:
         if isinstance(value, bool):
             return Value(BOOL, (I1(int(value)),))
-        if isinstance(value, (int, np.integer)):
-            return Value(INT, (I64((int(value) + 2**63) % 2**64 - 2**63),))
+        if isinstance(value, int):
+            return Value(INT, (I64((value + 2**63) % 2**64 - 2**63),))
         raise self.unknown(node)
 
     def of_Name(self, node: ast.Name) -> Value:  # noqa: N802
@@ -228,7 +230,10 @@ class Expressions:
         raise self.unknown(node)
 
     def of_BinOp(self, node: ast.BinOp) -> Value:  # noqa: N802
-        return self.binary(node.op, self.value(node.left), self.value(node.right))
+        try:
+            return self.binary(node.op, self.value(node.left), self.value(node.right))
+        except TypeError as error:
+            raise self.unknown(node) from error
 
     def binary(self, operator: ast.operator, left: Value, right: Value) -> Value:
         """An operation on two values."""
@@ -243,18 +248,22 @@ class Expressions:
             return Value(kind, (self.builder.shl(a, b),))
         if name == "RShift":
             return Value(kind, ((self.builder.lshr if kind == WORD else self.builder.ashr)(a, b),))
-        if name in ("FloorDiv", "Mod") and kind == INT and isinstance(b, _ir.Constant) and b.constant > 0:
+        if name in ("FloorDiv", "Mod") and kind == INT:
             return Value(INT, (self._divided(a, b, name),))
-        raise TypeError(f"{self.callee.name}: {name} of {left.kind} and {right.kind}; a divisor must be a constant")
+        raise TypeError(f"{name} of {left.kind} and {right.kind}")
 
     def _divided(self, number: Any, divisor: Any, name: str) -> Any:
-        """Rounded down, by a positive constant."""
+        """Rounded down, as Python does."""
         builder = self.builder
+        if not isinstance(divisor, _ir.Constant):
+            is_zero = builder.icmp_signed("==", divisor, I64(0))
+            self.fail_if(is_zero, I64(self.unit.number_of(ZeroDivisionError)))
         remainder = builder.srem(number, divisor)
-        is_below = builder.icmp_signed("<", remainder, I64(0))
+        signs_differ = builder.icmp_signed("<", builder.xor(remainder, divisor), I64(0))
+        is_short = builder.and_(signs_differ, builder.icmp_signed("!=", remainder, I64(0)))
         if name == "Mod":
-            return builder.select(is_below, builder.add(remainder, divisor), remainder)
-        return builder.sub(builder.sdiv(number, divisor), builder.zext(is_below, I64))
+            return builder.select(is_short, builder.add(remainder, divisor), remainder)
+        return builder.sub(builder.sdiv(number, divisor), builder.zext(is_short, I64))
 
     def of_Compare(self, node: ast.Compare) -> Value:  # noqa: N802
         if len(node.ops) > 1:
@@ -315,7 +324,8 @@ class Expressions:
     def of_Subscript(self, node: ast.Subscript) -> Value:  # noqa: N802
         whole = self.value(node.value)
         if isinstance(whole.kind, Tuple):
-            return whole.items[self.number(node.slice).constant]
+            place: int = self.number(node.slice).constant
+            return whole.items[place]
         if isinstance(node.slice, ast.Slice):
             return self._slice(whole, node.slice)
         if isinstance(whole.kind, Array) and whole.kind.ndim == 2 and not isinstance(node.slice, ast.Tuple):
@@ -379,7 +389,7 @@ class Expressions:
         if called is np.int32:
             number = self.builder.trunc(self.coerced(values[0], INT).parts[0], I32)
             return Value(INT, (self.builder.sext(number, I64),))
-        kinds = {int: INT, np.int64: INT, np.uint64: WORD, bool: BOOL}
+        kinds: dict[Any, Kind] = {int: INT, np.int64: INT, np.uint64: WORD, bool: BOOL}
         if called in kinds:
             return self.coerced(values[0], kinds[called])
         raise self.unknown(node)
@@ -421,9 +431,9 @@ class Expressions:
         return self.arena
 
     def _new_array(self, node: ast.Call, *, is_zero: bool) -> Value:
-        shape_node, dtype = node.args[0], self._called(node.args[1])
+        shape_node, dtype = node.args[0], str(self._called(node.args[1]).__name__)
         shape = [self.number(one) for one in (shape_node.elts if isinstance(shape_node, ast.Tuple) else [shape_node])]
-        kind = Array(np.dtype(dtype).name, len(shape))
+        kind = Array(dtype, len(shape))
         size = I64(kind.itemsize)
         for length in shape:
             is_known = isinstance(size, _ir.Constant) and isinstance(length, _ir.Constant)

@@ -12,8 +12,9 @@ import numpy as np
 
 _binding: Any = importlib.import_module("llvmlite.binding")
 
-__all__ = ["load", "start_llvm", "target"]
+__all__ = ["is_there", "load", "start_llvm", "target"]
 
+_LIBC = {"calloc", "free", "malloc", "memcpy", "memmove", "memset"}
 _METH_FASTCALL = 0x80
 
 
@@ -62,6 +63,13 @@ def start_llvm() -> None:
         _binding.add_symbol(f"structgen_{name}", id(one))
 
 
+def is_there(symbol: str) -> bool:
+    """Whether machine code may refer to ``symbol``; for one that is not there LLVM leaves 0 and says nothing."""
+    if symbol.startswith("structgen_"):
+        return symbol.removeprefix("structgen_") in _OBJECTS
+    return symbol in _LIBC or hasattr(ctypes.pythonapi, symbol)
+
+
 def _raise(name: str) -> None:
     module, _, kind = name.partition(":")
     raise getattr(importlib.import_module(module), kind)
@@ -72,7 +80,7 @@ _OBJECTS: dict[str, object] = {
     "TypeError": TypeError,
     "ndarray": np.ndarray,
     "raise": _raise,
-    **{name: np.dtype(name) for name in ("int32", "uint8")},
+    **{name: np.dtype(name) for name in ("int32", "int64", "uint8")},
 }
 """What machine code refers to, by ``structgen_`` and this name."""
 

@@ -137,11 +137,16 @@ class Unit:
 
 
 def _raises_itself(callee: Callee) -> bool:
+    """Whether memory may lack, a divisor be 0, or it says ``raise``."""
     for node in ast.walk(callee.tree):
         if isinstance(node, ast.Raise):
             return True
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in ("empty", "zeros"):
             return True
+        if isinstance(node, (ast.BinOp, ast.AugAssign)) and isinstance(node.op, (ast.FloorDiv, ast.Mod)):
+            divisor = node.right if isinstance(node, ast.BinOp) else node.value
+            if not isinstance(divisor, ast.Constant):
+                return True
     return False
 
 

@@ -65,12 +65,10 @@ class _Wrapper:
         wanted = f"argument {place + 1} must be a contiguous {kind.dtype} array with ndim={kind.ndim}"
         self._unless(self._is(self._field(value, _TYPE, POINTER), "structgen_ndarray"), wanted)
         flags = builder.and_(self._field(value, _FLAGS, I32), I32(_CONTIGUOUS | _ALIGNED))
-        for holds in (
-            self._is(self._field(value, _DTYPE, POINTER), f"structgen_{kind.dtype}"),
-            builder.icmp_signed("==", self._field(value, _NDIM, I32), I32(kind.ndim)),
-            builder.icmp_signed("==", flags, I32(_CONTIGUOUS | _ALIGNED)),
-        ):
-            self._unless(holds, wanted)
+        is_of_dtype = self._is(self._field(value, _DTYPE, POINTER), f"structgen_{kind.dtype}")
+        has_ndim = builder.icmp_signed("==", self._field(value, _NDIM, I32), I32(kind.ndim))
+        has_flags = builder.icmp_signed("==", flags, I32(_CONTIGUOUS | _ALIGNED))
+        self._unless(builder.and_(builder.and_(is_of_dtype, has_ndim), has_flags), wanted)
         sizes = builder.bitcast(self._field(value, _SHAPE, POINTER), I64.as_pointer())
         shape = [builder.load(builder.gep(sizes, [I64(axis)])) for axis in range(kind.ndim)]
         data = builder.bitcast(self._field(value, _DATA, POINTER), kind.element.as_pointer())

@@ -127,10 +127,10 @@ def _same_register(m: Memory, one: int, other: int, words: int) -> bool:
         if cell(m, REGISTERS, one, column) != cell(m, REGISTERS, other, column):
             return False
     first, second = cell(m, REGISTERS, one, R_BITS), cell(m, REGISTERS, other, R_BITS)
+    same = True
     for place in range(words):
-        if cell(m, WORDS, first + place, 0) != cell(m, WORDS, second + place, 0):
-            return False
-    return True
+        same &= cell(m, WORDS, first + place, 0) == cell(m, WORDS, second + place, 0)
+    return same
 
 
 @inner

@@ -107,11 +107,11 @@ __all__ = [
     "key_label",
     "key_name",
     "key_others",
-    "key_rest",
     "key_start",
     "other_rest",
     "string_start",
     "string_step",
+    "undeclared",
 ]
 
 
@@ -274,6 +274,14 @@ def string_start(m: Memory, machine: int) -> int:
         state = _opened(m, machine, START)
         put(m, MACHINES, machine, G_START, state)
     return state
+
+
+@inner
+def undeclared(m: Memory, state: int) -> int:
+    """The state between two characters of a key that can become none of the declared names."""
+    record = cell(m, STATES, state, S_NODES)
+    machine, value = cell(m, RECORDS, record, X_MACHINE), cell(m, RECORDS, record, X_VALUE)
+    return _inside(m, machine, 0, 0, 0, value, NONE, 0, 0)
 
 
 @inner

@@ -8,7 +8,7 @@ from structgen.grammars.automaton.facts import Called, Facts, Lengths
 from structgen.grammars.automaton.string_texts import shortest_string
 from structgen.grammars.automaton.tables import FAR
 from structgen.grammars.expr import Rule
-from structgen.grammars.values import ArraySpec, ArrayValue, Item, ObjectSpec, ObjectValue, StringValue, Value
+from structgen.grammars.values import ArraySpec, ArrayValue, Item, ObjectSpec, ObjectValue, Regular, StringValue, Value
 
 __all__ = [
     "DETOUR",
@@ -51,6 +51,9 @@ def value_facts(value: Value, facts: _Known, lengths: Lengths) -> Facts:
         return Facts(_is_array_productive(value.spec, facts), False, array_tokens(value.spec, facts))
     if isinstance(value, StringValue):
         return Facts(True, False, shortest_string(value.language, lengths.single))
+    if isinstance(value, Regular):
+        spellable = value.dfa.alphabet & ~lengths.single == 0
+        return Facts(True, bool(value.dfa.accepting[0]), value.dfa.distances[0] if spellable else FAR)
     raise TypeError(f"no such value: {value!r}")
 
 
