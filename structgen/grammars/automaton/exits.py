@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from structgen.grammars.automaton._jit import Int32Array, Int32Table, Int64Array, Memory, compiled, inner, int64, load
+from structgen.grammars.automaton.determinize import next_state
 from structgen.grammars.automaton.interiors import (
     BYTES_OF,
     CHILDREN,
@@ -25,7 +26,7 @@ from structgen.grammars.automaton.leaves import UNCLOSED, key_at, key_count, lab
 from structgen.grammars.automaton.spelling import QUOTE
 from structgen.grammars.automaton.tables import NO_STATE
 
-__all__ = ["EXIT_COLUMNS", "MOST_LABELS", "collect", "exit_roots", "flatten", "key_size", "write_key"]
+__all__ = ["EXIT_COLUMNS", "MOST_LABELS", "add_subtree", "collect", "exit_roots", "flatten", "key_size", "write_key"]
 
 # While it grows the exits' trie is lists of children; 0 ends a list, and node 0 is the root. `X_TOKENS` is the first of
 # a node's tokens, which are rows (token, next).
@@ -69,7 +70,7 @@ def _add_tokens(
 
 
 @inner
-def _add_subtree(
+def add_subtree(
     s: Memory,
     trie: int,
     top: int,
@@ -121,7 +122,7 @@ def _add_exits(
             parent = _descend(exits, counts, parent, read[level] & 255)
             if parent == 0:
                 return False
-        if not _add_subtree(s, trie, top, exits, lists, counts, parent, work):
+        if not add_subtree(s, trie, top, exits, lists, counts, parent, work):
             return False
     return True
 
@@ -171,6 +172,7 @@ def collect(
     depth = ways = 0
     path[0, 0], path[0, 1] = first_child(children, node), first_child(children, node + 1)
     path[0, 2], path[0, 3] = uncounted(m, state)
+    is_plain = state >= 0 and path[0, 3] < 0 and variant <= UNCLOSED
     while depth >= 0:
         node = path[depth, 0]
         if node == path[depth, 1]:
@@ -179,7 +181,11 @@ def collect(
             continue
         path[depth, 0] = node + 1
         byte, target, count = byte_of(nodes, node), NO_STATE, -1
-        if not variant & UNCLOSED or depth or byte != QUOTE:
+        if variant & UNCLOSED and depth == 0 and byte == QUOTE:
+            target = NO_STATE
+        elif is_plain:
+            target = next_state(m, path[depth, 2], byte)
+        else:
             target, count = read_on(m, path[depth, 2], path[depth, 3], variant, byte)
         if target == NO_STATE:
             if ways and not _add_exits(s, trie, node, exits, lists, counts, read, depth, work):

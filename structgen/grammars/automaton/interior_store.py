@@ -11,6 +11,8 @@ import numpy as np
 
 from structgen.grammars.automaton._jit import Int32Array, Memory
 from structgen.grammars.automaton.exits import (
+    C_EXITS,
+    C_TOKENS,
     EXIT_COLUMNS,
     MOST_LABELS,
     collect,
@@ -42,8 +44,10 @@ from structgen.grammars.automaton.interiors import (
     H_TOKEN_COUNT,
     H_WORDS,
     HEADER,
+    ROOT,
 )
 from structgen.grammars.automaton.leaves import ANY_STRING, LEAVES
+from structgen.grammars.automaton.profiles import Profile, add_closers, has_profile, read_profile
 from structgen.grammars.automaton.walk import Trie
 from structgen.grammars.byte_dfa import ByteDfa
 from structgen.grammars.char_dfa import CharDfa
@@ -79,6 +83,7 @@ _MAX_BYTES, _MASKS = 32 << 20, 1024
 """Limits on the interiors; so many masks of their tokens."""
 _HASH_ROWS = 1 << 14
 _MOST_KEY_LEAVES = 1 << 12
+_MOST_PROFILES = 16
 _LISTED = 8
 """A mask's words for each token of a list: with more tokens the interior is kept as a mask."""
 
@@ -105,6 +110,7 @@ class InteriorStore:
         self._lock = threading.Lock()
         self._leaves: WeakKeyDictionary[Leaf, int] = WeakKeyDictionary({ALL: ANY_STRING})
         self._key_leaves: dict[tuple[Language, ...], int] = {}
+        self._profiles: dict[bytes, Profile] = {}
         self._leaf_count, self._entries = LEAVES, 0
         self._inside = np.empty(len(trie.tokens), np.int32)
         self._words = (len(trie.starts) + 30) // 32
@@ -161,7 +167,10 @@ class InteriorStore:
                 return  # another automaton was first
             if trie >= self._used:
                 return  # it went with all others; whoever wants it finds the links gone
-            parts = self._collect(tables, variant, trie, node, state)
+            if trie == 0 and node == ROOT and has_profile(tables, state):
+                parts = self._by_profile(tables, state, key)
+            else:
+                parts = self._collect(tables, variant, trie, node, state)
             entry = self._entry(key, *parts)
             if self._used + len(entry) > len(self._memory) or 2 * self._entries > _HASH_ROWS:
                 self._begin_anew(int(self._memory[H_GENERATION]) + 1)
@@ -210,6 +219,39 @@ class InteriorStore:
                 flatten(exits, lists, int(roots[group]), *parts, counts)
                 found[int(labels[group])] = parts.cut(int(counts[0]), int(counts[1]))
         return self._inside[:inside], found
+
+    def _by_profile(self, tables: Memory, state: int, key: Int32Array) -> tuple[Int32Array, dict[int, _Exits]]:
+        """As `_collect`, for a string with bounds on its length."""
+        bounds = int(key[-2]), int(key[-1])
+        profile = self._profile(tables, state, key[:-2].tobytes())
+        nodes, room, counts = profile.nodes(*bounds), 1 << 12, np.empty(4, np.int64)
+        while True:
+            exits, lists = np.empty((room, EXIT_COLUMNS), np.int32), np.empty((room, 2), np.int32)
+            if add_closers(self.snapshot[0], nodes, exits, lists, counts):
+                break
+            room *= 4
+        sizes = int(counts[C_EXITS]), int(counts[C_TOKENS])
+        parts = _Exits(*(np.empty(size, np.int32) for size in (sizes[0], sizes[0] + 1, sizes[0] + 1, sizes[1])))
+        flatten(exits, lists, 0, *parts, counts)
+        return profile.inside(*bounds), {0: parts.cut(int(counts[0]), int(counts[1]))}
+
+    def _profile(self, tables: Memory, state: int, key: bytes) -> Profile:
+        """What the tokens need from ``state`` on, the profiles that were not used for longest leaving first."""
+        profile = self._profiles.pop(key, None)
+        if profile is None:
+            room, counts, needs = 1 << 11, np.empty(3, np.int64), np.empty(len(self._inside), np.int32)
+            while True:
+                closing, closers = np.empty((room, 2), np.int32), np.empty((room, 2), np.int32)
+                if read_profile(tables, self.snapshot[0], state, self._inside, needs, closing, closers, counts):
+                    break
+                room *= 4
+            inside, ending, quotes = (int(count) for count in counts)
+            order = np.argsort(needs[:inside], kind="stable")
+            profile = Profile(self._inside[order], needs[order], closing[:ending], closers[:quotes])
+            if len(self._profiles) == _MOST_PROFILES:
+                del self._profiles[next(iter(self._profiles))]
+        self._profiles[key] = profile
+        return profile
 
     def _entry(self, key: Int32Array, inside: Int32Array, exits: dict[int, _Exits]) -> Int32Array:
         """The interior as it is to lie at the end of what is used: its tokens, then a trie for each label."""
