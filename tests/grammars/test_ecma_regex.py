@@ -12,10 +12,12 @@ import pytest
 from ecma_patterns import JavaScript, patterns, texts
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from language_samples import changed, members_of
 from unicode_table import PROPERTIES, ask, spelled
 
 from structgen.errors import GrammarLimitExceeded, InvalidRegex
 from structgen.grammars.language import ALL, NOTHING, Language
+from structgen.grammars.limits import limited
 from structgen.grammars.regex import ecma_language
 from structgen.grammars.regex.unicode_properties import unicode_property
 
@@ -163,6 +165,14 @@ def test_a_pattern_that_grows_too_large_is_refused_soon(pattern):
     assert time.perf_counter() - started < 20
 
 
+def test_a_limit_on_time_and_states_holds_while_a_pattern_is_compiled():
+    with pytest.raises(GrammarLimitExceeded, match="max_states=100"), limited(max_states=100):
+        ecma_language("^x?[a-z]{1,400}$")
+    with pytest.raises(GrammarLimitExceeded, match="timeout"), limited(timeout=0.05):
+        ecma_language("x(?!.*a.{26}b)")
+    assert ecma_language("^x?[a-z]{1,400}$").contains("xa")
+
+
 def test_a_pattern_never_matches_surrogates():
     language = ecma_language(r"^(.|[^a]|\ud800|\P{L}|\u{dfff})$")
     assert not any(language.contains(chr(surrogate)) for surrogate in range(0xD800, 0xE000))
@@ -200,10 +210,12 @@ class TestSharedData:
             patterns.update(_patterns_in(case["schema"]))
             strings.update(_strings_in([test["data"] for test in case["tests"]]))
         choose = random.Random(1)
-        candidates = sorted(text for text in strings if len(text) < 200)
+        candidates = sorted(text for text in strings if len(text) < 25)  # longer ones take JavaScript for ever
         for pattern in sorted(patterns):
             language, some = ecma_language(pattern), choose.sample(candidates, 100)
-            some += language.members(30) or []
+            if language is not ALL:
+                members = [text for text in members_of(language, choose, 10, longest=12) if len(text) < 25]
+                some += members + [changed(text, choose) for text in members]
             assert javascript.matches(pattern, some) == [language.contains(text) for text in some], pattern
 
     @pytest.mark.parametrize("path", sorted(SHARED.glob("json-schema-test-suite/*/**/*egex.json")), ids=str)

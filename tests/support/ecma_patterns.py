@@ -64,9 +64,9 @@ class JavaScript:
     _SCRIPT = """
         const read = require('readline').createInterface({input: process.stdin});
         read.on('line', line => {
-            const [pattern, texts] = JSON.parse(line);
+            const [pattern, texts, modes] = JSON.parse(line);
             let answer = null;
-            for (const flags of ['u', '']) {
+            for (const flags of modes) {
                 try { const regex = new RegExp(pattern, flags); answer = texts.map(text => regex.test(text)); break; }
                 catch (error) { }
             }
@@ -84,11 +84,14 @@ class JavaScript:
     def __init__(self, path: str) -> None:
         self._process = subprocess.Popen([path, "-e", self._SCRIPT], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 
-    def matches(self, pattern: str, texts: list[str]) -> list[bool] | None:
-        """In which of ``texts`` it matches somewhere, ``None`` where it is malformed."""
+    def matches(self, pattern: str, texts: list[str], strict: bool = False) -> list[bool] | None:
+        """In which of ``texts`` it matches somewhere, ``None`` where it is malformed.
+
+        It is read with the flag ``u``, and where that refuses it and not ``strict``, without.
+        """
         assert self._process.stdin
         assert self._process.stdout
-        self._process.stdin.write(json.dumps([pattern, texts]).encode() + b"\n")
+        self._process.stdin.write(json.dumps([pattern, texts, ["u"] if strict else ["u", ""]]).encode() + b"\n")
         self._process.stdin.flush()
         return json.loads(self._process.stdout.readline())
 

@@ -25,6 +25,8 @@ def accepts(expr: Expr, value: object) -> bool:
         return isinstance(value, str) and expr.language.contains(value)
     if isinstance(expr, ArrayValue):
         return isinstance(value, list) and _array(expr.spec, value)
+    if isinstance(expr, ObjectValue) and expr.spec.is_set:
+        return isinstance(value, list) and _set(expr.spec, value)
     if isinstance(expr, ObjectValue):
         return isinstance(value, dict) and _object(expr.spec, value)
     return False
@@ -62,10 +64,16 @@ def _object(spec: ObjectSpec, members: dict[str, object]) -> bool:
     return frozenset(range(spec.obligations)) in met
 
 
-def _array(spec: ArraySpec, items: list[object]) -> bool:
+def _set(spec: ObjectSpec, items: list[object]) -> bool:
+    if not all(isinstance(item, str) for item in items) or len(set(items)) < len(items):
+        return False
     if len(items) < spec.low or (spec.high is not None and len(items) > spec.high):
         return False
-    if spec.unique and any(same_json(one, other) for place, one in enumerate(items) for other in items[:place]):
+    return all(item in spec.names or any(one.keys.contains(item) for one in spec.others) for item in items)
+
+
+def _array(spec: ArraySpec, items: list[object]) -> bool:
+    if len(items) < spec.low or (spec.high is not None and len(items) > spec.high):
         return False
     counts = {(0,) * len(spec.contains)}  # what the counters can show so far
     for place, value in enumerate(items):
@@ -78,14 +86,3 @@ def _array(spec: ArraySpec, items: list[object]) -> bool:
         all(one.low <= count and (one.high is None or count <= one.high) for one, count in zip(spec.contains, shown))
         for shown in counts
     )
-
-
-def same_json(one: object, other: object) -> bool:
-    """1 equals 1.0, true does not equal 1."""
-    if isinstance(one, bool) or isinstance(other, bool):
-        return one is other
-    if isinstance(one, list) and isinstance(other, list):
-        return len(one) == len(other) and all(map(same_json, one, other))
-    if isinstance(one, dict) and isinstance(other, dict):
-        return one.keys() == other.keys() and all(same_json(its, other[key]) for key, its in one.items())
-    return one == other

@@ -13,7 +13,7 @@ import numpy as np
 from structgen.errors import EmptyLanguage, GrammarLimitExceeded
 from structgen.grammars.automaton import walk
 from structgen.grammars.automaton._jit import Int32Array, Int32Table, Int64Array
-from structgen.grammars.automaton.analysis import analyse
+from structgen.grammars.automaton.analysis import analyse, callees
 from structgen.grammars.automaton.determinize import rehash_states
 from structgen.grammars.automaton.facts import Called, Facts, Lengths
 from structgen.grammars.automaton.fill import advance_token, fill_mask, fill_masks
@@ -152,6 +152,7 @@ class StackAutomaton:
         self._rule_numbers: dict[Called, int] = {start: 0}
         self._rules: list[Called] = []  # by number
         self._byteset_numbers: dict[int, int] = {}
+        self._holders: dict[Called, Called] | None = None
         self._keys: dict[tuple[ObjectSpec, frozenset[str]], int] = {}
         self._key_sets: dict[int, tuple[ObjectSpec, frozenset[str]]] = {}
         self._strings = StringTables(self._tables, self._make_room, lengths.single)
@@ -247,11 +248,23 @@ class StackAutomaton:
         return int(self._tables[SETS][state, Q_DISTANCE])
 
     def rules(self, state: int) -> list[Called]:
-        """The rules and values that a text in ``state`` may be in."""
+        """The rules that a text in ``state`` may be in; a value that several hold stands for itself."""
         first, count = self._items_of(state)
         states, items = self._tables[STATES], self._tables[ITEMS]
         found = {int(states[items[place, 0], S_RULE]) for place in range(first, first + count) if items[place, 0]}
-        return [self._rules[number] for number in sorted(found)]
+        return list(dict.fromkeys(self._holder(self._rules[number]) for number in sorted(found)))
+
+    def _holder(self, one: Called) -> Called:
+        """The rule that holds a value, where there is only one."""
+        if isinstance(one, Rule):
+            return one
+        if self._holders is None:
+            holders: dict[Called, Called] = {}
+            for rule in self._facts:
+                for value in callees(rule) if isinstance(rule, Rule) else ():
+                    holders[value] = value if value in holders else rule
+            self._holders = holders
+        return self._holders.get(one, one)
 
     def _items_of(self, state: int) -> tuple[int, int]:
         if state == NOTHING:

@@ -31,7 +31,15 @@ from structgen.grammars.automaton.spelling import (
     plain_point,
     rank_cost,
 )
-from structgen.grammars.automaton.string_keys import is_key, key_interval, key_label, key_name, key_others, others_of
+from structgen.grammars.automaton.string_keys import (
+    is_key,
+    key_interval,
+    key_label,
+    key_name,
+    key_others,
+    key_rest,
+    others_of,
+)
 from structgen.grammars.automaton.string_records import intern_record, write_record
 from structgen.grammars.automaton.string_rests import (
     END,

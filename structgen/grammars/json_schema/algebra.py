@@ -31,7 +31,9 @@ from structgen.grammars.json_schema.ways import (
     NO_WAY,
     OBJECTS,
     STRINGS,
+    ArrayWay,
     ObjectPart,
+    ObjectWay,
     Ways,
     free,
     union,
@@ -42,11 +44,12 @@ __all__ = ["Algebra"]
 
 _MAX_WAYS = 4096
 _MAX_PAIRS = 100_000
+_MAX_ABSORBED = 1_000
 _FAR = 1 << 30
 _SCALARS = ALL & ~(ARRAYS | OBJECTS)
 
 Set = TypeVar("Set", NumberSet, Language)
-Way = TypeVar("Way")
+Way = TypeVar("Way", ArrayWay, ObjectWay)
 
 
 class Algebra:
@@ -63,6 +66,7 @@ class Algebra:
         self._conjunctions = Conjunctions()
         self._constants: dict[str, Constant] = {}
         self._parts: dict[Location, ObjectPart] = {}
+        self._members: dict[tuple[str, Atom], ObjectPart] = {}
         self._depth = 0
         self._lowest = _FAR  # the outermost of the open atoms that the one being computed has led back to
 
@@ -90,9 +94,9 @@ class Algebra:
         """The strings that meet ``atom``."""
         return self._expanded(self.conjunction(atom), STRINGS).strings
 
-    def member_scalars(self, parts: Iterable[ObjectPart], name: str) -> Ways | None:
+    def member_scalars(self, way: ObjectWay, name: str) -> Ways | None:
         """The ways of being the value of ``name``, if it can only be a scalar."""
-        conjunction = self.conjunction(*(atom for part in parts for atom in part.atoms_of(name)))
+        conjunction = self._conjunctions.of(way.atoms_of(name))
         kinds = self._kinds(conjunction)
         return None if kinds & (ARRAYS | OBJECTS) else self._expanded(conjunction, kinds)
 
@@ -109,6 +113,15 @@ class Algebra:
         part = self._parts.get(location)
         if part is None:
             part = self._parts[location] = read_part(location)
+        return part
+
+    def member(self, name: str, atom: Atom) -> ObjectPart:
+        """What says that the value of ``name`` meets ``atom`` or that it is not there; one object for equal ones."""
+        if isinstance(atom, Negation) and isinstance(atom.atom, Location):
+            atom = self._conjunctions.contents.first(atom.atom).negation
+        part = self._members.get((name, atom))
+        if part is None:
+            part = self._members[name, atom] = ObjectPart({name: atom})
         return part
 
     def constant(self, value: Any, pointer: str) -> Constant:
@@ -225,16 +238,29 @@ def _combined(
     """Each way of one side with each of the other, where they meet."""
     if not one or not other:
         return ()
-    if one[0] is everything:
+    if len(one) == 1 and one[0] is everything:
         return other
-    if other[0] is everything:
+    if len(other) == 1 and other[0] is everything:
         return one
     _check_pairs(len(one) * len(other))
     both = (meet(mine, theirs) for mine in one for theirs in other)
     found = tuple(dict.fromkeys(way for way in both if way is not None))
+    if len(one) > 1 and len(other) > 1:
+        found = _absorbed(found)
     if len(found) > _MAX_WAYS:
         raise GrammarLimitExceeded(f"the schema has more than {_MAX_WAYS:,} combinations of alternatives at one place")
     return found
+
+
+def _absorbed(ways: tuple[Way, ...]) -> tuple[Way, ...]:
+    """Without those that others hold whole."""
+    if not 1 < len(ways) <= _MAX_ABSORBED:
+        return ways
+    kept: list[Way] = []
+    for way in sorted(ways, key=lambda way: len(way.literals)):
+        if not any(other.holds(way) for other in kept):
+            kept.append(way)
+    return tuple(kept)
 
 
 def _check_pairs(pairs: int) -> None:

@@ -94,12 +94,14 @@ class Conditional:
         self.condition, self.then, self.otherwise = condition, then, otherwise
 
     def holds(self, algebra: Algebra, wanted: int, track: int) -> Ways:
-        if track == UNTRACKED and self.then is ANYTHING:
-            return union((algebra.ways(self.condition, wanted), algebra.ways(self.otherwise, wanted)))
-        failing = algebra.product_of((self.condition.negation, self.otherwise), wanted, track)
-        if track == UNTRACKED and self.otherwise is ANYTHING:
-            return union((algebra.ways(self.then, wanted), failing))
-        return union((algebra.product_of((self.condition, self.then), wanted, track), failing))
+        if self.then is ANYTHING and self.otherwise is ANYTHING and track == UNTRACKED:
+            return free(wanted)
+        return union(
+            (
+                algebra.product_of((self.condition, self.then), wanted, track),
+                algebra.product_of((self.condition.negation, self.otherwise), wanted, track),
+            )
+        )
 
     def fails(self, algebra: Algebra, wanted: int) -> Ways:
         return union(
@@ -120,10 +122,15 @@ class Dependent:
         found = free(wanted)
         if not wanted & OBJECTS:
             return found
-        there = algebra.ways(self.atom, OBJECTS, track)
+        there, missing = algebra.ways(self.atom, OBJECTS, track), Ways(objects=(absent(algebra, self.name),))
         if track != UNTRACKED:
             there = algebra.product(Ways(objects=(ObjectWay(required=(self.name,)),)), there)
-        return found._replace(objects=union((Ways(objects=(absent(self.name),)), there)).objects)
+        elif len(there.objects) == 1:
+            # Told apart where that costs nothing: several such conditions on one key then leave few ways.
+            failing = algebra.ways(self.atom.negation, OBJECTS)
+            if len(failing.objects) == 1:
+                missing = algebra.product(failing, missing)
+        return found._replace(objects=union((missing, there)).objects)
 
     def fails(self, algebra: Algebra, wanted: int) -> Ways:
         there = Ways(objects=(ObjectWay(required=(self.name,)),) if wanted & OBJECTS else ())

@@ -129,7 +129,7 @@ def _joined(one: tuple[Any, ...], other: tuple[Any, ...]) -> tuple[Any, ...]:
 def _settled(algebra: Algebra, way: ArrayWay) -> ArrayWay | None:
     """The way with the counters that are none made plain, ``None`` where plainly no array is there."""
     if way.counters:
-        way = _without_plain_counters(way)
+        way = _without_plain_counters(algebra, way)
     if way.high is not None and (way.low > way.high or any(one.low + one.start > way.high for one in way.counters)):
         return None
     if any(one.high is not None and one.low > one.high for one in way.counters):
@@ -140,24 +140,44 @@ def _settled(algebra: Algebra, way: ArrayWay) -> ArrayWay | None:
     return way
 
 
-def _without_plain_counters(way: ArrayWay) -> ArrayWay:
+def _without_plain_counters(algebra: Algebra, way: ArrayWay) -> ArrayWay:
     """Counters of all elements are bounds on the length, and one that may not move says what no element is."""
     low, high, parts = way.low, way.high, way.parts
     kept: list[Counter] = []
     for one in way.counters:
-        if NOTHING in one.atoms:
+        if one.high == 0 and len(one.atoms) == 1:
+            parts = _joined(parts, (ArrayPart((ANYTHING,) * one.start, one.atoms[0].negation),))
+        elif _never_counts(algebra, way, one):
             high = -1 if one.low else high
-        elif one.atoms == (ANYTHING,):
+        elif _always_counts(algebra, way, one):
             low = max(low, one.low + one.start if one.low else 0)
-            high = high if one.high is None else min(one.high + one.start, one.high + one.start if high is None else high)
-        elif one.high == 0 and len(one.atoms) == 1:
-            part = ArrayPart((ANYTHING,) * one.start, one.atoms[0].negation)
-            parts = _joined(parts, (part,))
-            if one.low:
-                high = -1
+            most = None if one.high is None else one.high + one.start
+            high = most if high is None else high if most is None else min(high, most)
         elif one.low or one.high is not None:
             kept.append(one)
     return way._replace(parts=parts, low=low, high=high, counters=tuple(kept))
+
+
+def _never_counts(algebra: Algebra, way: ArrayWay, counter: Counter) -> bool:
+    """Whether plainly no element is counted."""
+    return all(algebra.is_hopeless(atoms + counter.atoms) for atoms in _element_atoms(way, counter))
+
+
+def _always_counts(algebra: Algebra, way: ArrayWay, counter: Counter) -> bool:
+    """Whether plainly every element is counted, from the counter's start."""
+    return all(
+        algebra.is_hopeless((*atoms, atom.negation))
+        for atom in counter.atoms
+        for atoms in _element_atoms(way, counter)
+    )
+
+
+def _element_atoms(way: ArrayWay, counter: Counter) -> list[tuple[Atom, ...]]:
+    """What the elements at the counter's start and at each later place that is another must meet."""
+    last = max((counter.start, *(len(part.places) for part in way.parts)))
+    return [
+        tuple(dict.fromkeys(part.atom_at(place) for part in way.parts)) for place in range(counter.start, last + 1)
+    ]
 
 
 def _cannot_be(algebra: Algebra, parts: tuple[ArrayPart, ...], place: int) -> bool:

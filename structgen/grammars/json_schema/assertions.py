@@ -186,7 +186,7 @@ def pattern_language(pattern: str, pointer: str, keyword: str) -> Language:
 def _format(name: str, location: Location, formats: Formats) -> Language:
     if not (formats.assertion or location.dialect.asserts_format):
         return language.ALL
-    found = format_language(name, location.dialect.uri)
+    found = format_language(name, location.dialect.name)
     if found is None and formats.strict:
         raise UnsupportedSchema(
             f"{location.pointer}/format", "format", f"{name!r} is no known format; leave it out, or allow unknown ones"

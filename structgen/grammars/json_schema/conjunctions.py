@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from structgen.errors import GrammarLimitExceeded
 from structgen.grammars.json_schema import dialects
 from structgen.grammars.json_schema.atoms import ANYTHING, NOTHING, Atom
+from structgen.grammars.json_schema.contents import Contents
 from structgen.grammars.json_schema.location import Location
 
 if TYPE_CHECKING:
@@ -55,6 +56,7 @@ class Conjunctions:
     """Makes each conjunction once."""
 
     def __init__(self) -> None:
+        self.contents = Contents()
         self._known: dict[tuple[Atom, ...], Conjunction] = {}
         self.nothing = self.of((NOTHING,))
         self.anything = self.of(())
@@ -69,7 +71,7 @@ class Conjunctions:
         """
         found = self._known.get(atoms)
         if found is None:
-            plain = _plain(atoms)
+            plain = self._plain(atoms)
             found = self._known.get(plain)
             if found is None:
                 found = self._known[plain] = Conjunction(plain)
@@ -78,16 +80,27 @@ class Conjunctions:
                 raise GrammarLimitExceeded(f"the schema has more than {_MAX_CONJUNCTIONS:,} combinations of subschemas")
         return found
 
+    def _plain(self, atoms: tuple[Atom, ...]) -> tuple[Atom, ...]:
+        kept: dict[Atom, None] = {}
+        negated = False
+        for atom in atoms:
+            for one in _spread(atom):
+                if one is NOTHING or (one.has_negation and one.negation in kept):
+                    return (NOTHING,)
+                if one is not ANYTHING:
+                    kept[one] = None
+                    negated = negated or one.is_negated
+        return (NOTHING,) if negated and self._contradict(kept) else tuple(kept)
 
-def _plain(atoms: tuple[Atom, ...]) -> tuple[Atom, ...]:
-    kept: dict[Atom, None] = {}
-    for atom in atoms:
-        for one in _spread(atom):
-            if one is NOTHING or (one.has_negation and one.negation in kept):
-                return (NOTHING,)
-            if one is not ANYTHING:
-                kept[one] = None
-    return tuple(kept)
+    def _contradict(self, atoms: Iterable[Atom]) -> bool:
+        """Whether what one subschema says is negated by another that says the same."""
+        held, failed = set[int](), set[int]()
+        for atom in atoms:
+            if isinstance(atom, Location):
+                held.add(self.contents.number(atom))
+            elif isinstance(atom.negation, Location):
+                failed.add(self.contents.number(atom.negation))
+        return not held.isdisjoint(failed)
 
 
 def _spread(atom: Atom) -> Iterator[Atom]:

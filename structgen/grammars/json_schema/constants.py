@@ -33,7 +33,7 @@ def constant_holds(algebra: Algebra, atom: Constant, wanted: int) -> Ways:
 def constant_fails(algebra: Algebra, atom: Constant, wanted: int) -> Ways:
     """The ways of being any other value of the types ``wanted``."""
     if is_object(atom.value):
-        ways = object_ways.constant_object_failures(_members(algebra, atom)) if wanted & OBJECTS else ()
+        ways = object_ways.constant_object_failures(algebra, _members(algebra, atom)) if wanted & OBJECTS else ()
         return free(wanted & ~OBJECTS)._replace(objects=tuple(ways))
     if is_array(atom.value):
         ways = array_ways.constant_array_failures(_items(algebra, atom)) if wanted & ARRAYS else ()

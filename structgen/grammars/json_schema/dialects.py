@@ -57,6 +57,11 @@ class Dialect:
     """Whether ``format`` is an assertion whatever the caller asked for."""
 
     @property
+    def name(self) -> str:
+        """As in ``draft7`` and ``draft2019-09``."""
+        return f"draft{ {2019: '2019-09', 2020: '2020-12'}.get(self.draft, self.draft) }"
+
+    @property
     def identifier(self) -> str:
         """The keyword that gives a schema its URI."""
         return "id" if self.draft == 4 else "$id"

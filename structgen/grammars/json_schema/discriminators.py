@@ -45,7 +45,7 @@ class Discriminator:
         """Whether each way leaves the key only few values; they are then kept."""
         found: dict[ObjectWay, frozenset[Scalar]] = {}
         for way in ways:
-            scalars = self._algebra.member_scalars(way.parts, name)
+            scalars = self._algebra.member_scalars(way, name)
             values = None if scalars is None else few_scalars(scalars, _MAX_VALUES)
             if values is None:
                 return False

@@ -168,14 +168,16 @@ class Documents:
         """The resource that ``schema`` lies in: its own, if it has an identifier or a dialect."""
         if not is_object(schema):
             return outer
-        resource, dialect = outer, self._own_dialect(schema, outer.dialect, pointer)
+        is_root = pointer == outer.pointer
+        if not is_root and _own_names(schema, outer.uri, outer.dialect, pointer) == (None, None):
+            dialect = outer.dialect  # ``$schema`` is for schemas with an identifier
+        else:
+            dialect = self._own_dialect(schema, outer.dialect, pointer)
         uri, anchor = _own_names(schema, outer.uri, dialect, pointer)
-        if uri is not None or pointer == outer.pointer:
+        resource = outer
+        if is_root or uri is not None:
             resource = Resource(schema, outer.uri if uri is None else uri, pointer, dialect, outer.parts)
             self._resources.setdefault(resource.uri, resource)
-        elif dialect is not outer.dialect:
-            resource = Resource(outer.root, outer.uri, outer.pointer, dialect, outer.parts)
-            resource.anchors, resource.dynamic = outer.anchors, outer.dynamic
         if resource is not outer:
             outer.parts[id(schema)] = resource
         _note_anchors(schema, pointer, anchor, resource)

@@ -19,9 +19,9 @@ from structgen.grammars.language import Language
 if TYPE_CHECKING:
     from structgen.grammars.json_schema.algebra import Algebra
 
-__all__ = ["ObjectPlan", "object_plans"]
+__all__ = ["MAX_NAMES", "ObjectPlan", "object_plans"]
 
-_MAX_NAMES = 1_000
+MAX_NAMES = 1_000
 """A class of so many keys at most is written as declared keys."""
 _MAX_ALTERNATIVES = 1_000
 _MAX_OBLIGATIONS = 8
@@ -97,7 +97,7 @@ def object_plans(algebra: Algebra, way: ObjectWay) -> list[ObjectPlan]:
     declared = _declared(way)
     classes: list[KeyClass] = []
     for one in key_classes(algebra, way):
-        few = one.keys.members(_MAX_NAMES)
+        few = one.keys.members(MAX_NAMES)
         if few is None:
             classes.append(one)
         for name in few or ():
@@ -125,7 +125,7 @@ def _atoms_of(way: ObjectWay, name: str) -> Atoms:
         return (NOTHING,)
     if not name.isascii() and not language.ALL.contains(name):  # a lone surrogate: no JSON text has this key
         return (NOTHING,)
-    return tuple(dict.fromkeys(atom for part in way.parts for atom in part.atoms_of(name)))
+    return way.atoms_of(name)
 
 
 def _plan(

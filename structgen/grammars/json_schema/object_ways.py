@@ -16,11 +16,20 @@ from structgen.grammars.language import Language
 if TYPE_CHECKING:
     from structgen.grammars.json_schema.algebra import Algebra
 
-__all__ = ["absent", "constant_object", "meet_objects", "object_failures", "object_way"]
+__all__ = [
+    "absent",
+    "constant_object",
+    "constant_object_failures",
+    "meet_objects",
+    "object_failures",
+    "object_way",
+    "read_part",
+    "with_members",
+]
 
-def absent(name: str) -> ObjectWay:
+def absent(algebra: Algebra, name: str) -> ObjectWay:
     """An object without ``name``."""
-    return ObjectWay((ObjectPart({name: NOTHING}),))
+    return ObjectWay((algebra.member(name, NOTHING),))
 
 
 def object_way(algebra: Algebra, location: Location, *, track: bool) -> ObjectWay | None:
@@ -47,7 +56,9 @@ def object_way(algebra: Algebra, location: Location, *, track: bool) -> ObjectWa
         if track
         else None,
     )
-    return None if _is_dead(algebra, way) else way
+    if any(NOTHING in way.atoms_of(name) for name in way.required):
+        return None
+    return None if _is_dead(way) else way
 
 
 def read_part(location: Location) -> ObjectPart:
@@ -95,13 +106,17 @@ def object_failures(algebra: Algebra, location: Location) -> list[ObjectWay]:
         return []
     keywords, part = location.keywords, algebra.object_part(location)
     required = frozenset(keywords.get("required", ()))
-    ways = [_wrong_member(name, atom, required) for name, atom in part.properties.items() if atom is not ANYTHING]
+    ways = [
+        _wrong_member(algebra, name, atom, required)
+        for name, atom in part.properties.items()
+        if atom is not ANYTHING
+    ]
     missing = required - {name for name, atom in part.properties.items() if atom is not ANYTHING}
     if len(missing) == 1:
-        ways.append(absent(*missing))
+        ways.append(absent(algebra, *missing))
     elif missing:
         ways.append(ObjectWay(implications=((missing, None),)))
-    ways += [ObjectWay(absent(other).parts, (key,)) for key, other in _dependent(keywords)]
+    ways += [ObjectWay(absent(algebra, other).parts, (key,)) for key, other in _dependent(keywords)]
     if int(keywords.get("minProperties", 0)):
         ways.append(ObjectWay(high=int(keywords["minProperties"]) - 1))
     if "maxProperties" in keywords:
@@ -110,9 +125,9 @@ def object_failures(algebra: Algebra, location: Location) -> list[ObjectWay]:
     return ways
 
 
-def _wrong_member(name: str, atom: Atom, required: frozenset[str]) -> ObjectWay:
+def _wrong_member(algebra: Algebra, name: str, atom: Atom, required: frozenset[str]) -> ObjectWay:
     """``name`` with a wrong value; or not there at all, where it is required."""
-    return ObjectWay((ObjectPart({name: atom.negation}),), () if name in required else (name,))
+    return ObjectWay((algebra.member(name, atom.negation),), () if name in required else (name,))
 
 
 def _wrong_others(part: ObjectPart, keys: tuple[Language, ...] | None) -> list[Obligation]:
@@ -130,16 +145,36 @@ def constant_object(members: dict[str, Atom]) -> ObjectWay:
     return ObjectWay((ObjectPart(members, additional=NOTHING),), tuple(members))
 
 
-def constant_object_failures(members: dict[str, Atom]) -> list[ObjectWay]:
+def constant_object_failures(algebra: Algebra, members: dict[str, Atom]) -> list[ObjectWay]:
     """Any other object."""
-    ways = [_wrong_member(name, atom, frozenset((name,))) for name, atom in members.items()]
+    ways = [_wrong_member(algebra, name, atom, frozenset((name,))) for name, atom in members.items()]
     return [*ways, ObjectWay(low=len(members) + 1)]
+
+
+def with_members(algebra: Algebra, way: ObjectWay) -> list[ObjectWay]:
+    """The ways that together are ``way``, obligations turned into keys that are there, where it lists all its keys."""
+    if not way.obligations:
+        return [way]
+    closed = [part.covered for part in way.parts if part.is_closed]
+    if not closed:
+        return [way]
+    first, *others = way.obligations
+    found: list[ObjectWay] = []
+    for name in min(closed, key=len):
+        if first.concerns(name) and not _clash(algebra, way.atoms_of(name), first.atoms):
+            parts = tuple(algebra.member(name, atom) for atom in first.atoms)
+            required = _joined(way.required, (name,))
+            one = way.changed(parts=_joined(way.parts, parts), required=required, obligations=tuple(others))
+            found += with_members(algebra, one)
+    return found
 
 
 def meet_objects(algebra: Algebra, one: ObjectWay, other: ObjectWay) -> ObjectWay | None:
     """What meets both, ``None`` where that is plainly nothing."""
     if one is FREE_OBJECT or other is FREE_OBJECT:
         return other if one is FREE_OBJECT else one
+    if any(_clash(algebra, one.atoms_of(name), other.atoms_of(name)) for name in {*one.required, *other.required}):
+        return None
     highs = [way.high for way in (one, other) if way.high is not None]
     way = ObjectWay(
         _joined(one.parts, other.parts),
@@ -151,7 +186,7 @@ def meet_objects(algebra: Algebra, one: ObjectWay, other: ObjectWay) -> ObjectWa
         _joined(one.keys, other.keys),
         one.seen if other.seen is None else other.seen if one.seen is None else one.seen | other.seen,
     )
-    return None if _is_dead(algebra, way) else way
+    return None if _is_dead(way) else way
 
 
 def _joined(one: tuple[Any, ...], other: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -160,24 +195,23 @@ def _joined(one: tuple[Any, ...], other: tuple[Any, ...]) -> tuple[Any, ...]:
     return tuple(dict.fromkeys(one + other))
 
 
-def _is_dead(algebra: Algebra, way: ObjectWay) -> bool:
-    """Whether plainly no object is there; what takes a look inside of members is left to later."""
+def _clash(algebra: Algebra, one: tuple[Atom, ...], other: tuple[Atom, ...]) -> bool:
+    """Whether plainly no value meets all of both."""
+    if not one or not other:
+        return NOTHING in (one or other)
+    return algebra.is_hopeless(one + other)
+
+
+def _is_dead(way: ObjectWay) -> bool:
+    """Whether plainly no object is there, the values of its members aside."""
     if way.high is not None and (way.low > way.high or len(way.required) > way.high):
         return True
-    if way.required and way.parts and any(_cannot_be(algebra, way.parts, name) for name in way.required):
-        return True
-    required = frozenset(way.required)
-    if any(keys <= required and other is None for keys, other in way.implications):
-        return True
-    closed = [part for part in way.parts if part.is_closed]
-    return any(
-        len(part.covered) < way.low
-        or any(not any(map(one.concerns, part.covered)) for one in way.obligations)
-        for part in closed
-    )
-
-
-def _cannot_be(algebra: Algebra, parts: tuple[ObjectPart, ...], name: str) -> bool:
-    atoms = dict.fromkeys(atom for part in parts for atom in part.atoms_of(name))
-    atoms.pop(ANYTHING, None)
-    return NOTHING in atoms or (len(atoms) > 1 and algebra.is_hopeless(tuple(atoms)))
+    if way.implications and way.required:
+        required = frozenset(way.required)
+        if any(keys <= required and (other is None or NOTHING in way.atoms_of(other)) for keys, other in way.implications):
+            return True
+    for part in way.parts:
+        if part.additional is NOTHING and not part.patterns:
+            if len(part.covered) < way.low or not all(any(map(one.concerns, part.covered)) for one in way.obligations):
+                return True
+    return False

@@ -87,7 +87,7 @@ class Subschema:
             objects = tuple(keys_hold(way, self._location.child("unevaluatedProperties")) for way in objects)
         if track == UNTRACKED:
             arrays = tuple(dict.fromkeys(way._replace(seen=None) for way in arrays))
-            objects = tuple(dict.fromkeys(way._replace(seen=None) for way in objects))
+            objects = tuple(dict.fromkeys(way.changed() for way in objects))
         return ways._replace(arrays=arrays, objects=objects)
 
     def _all_hold(self, wanted: int, track: int) -> Ways:

@@ -23,10 +23,10 @@ def keys_hold(way: ObjectWay, atom: Atom) -> ObjectWay:
     """``way`` where the values of all keys that it has not seen meet ``atom``."""
     seen = way.seen or SeenKeys()
     if seen.everything or atom is ANYTHING:
-        return way._replace(seen=_ALL_KEYS)
+        return way.changed(seen=_ALL_KEYS)
     patterns = tuple((keys, ANYTHING) for keys in seen.languages)
     part = ObjectPart({}, patterns, atom, seen.names)
-    return way._replace(parts=(*way.parts, part), seen=_ALL_KEYS)
+    return way.changed(parts=(*way.parts, part), seen=_ALL_KEYS)
 
 
 def keys_fail(way: ObjectWay, atom: Atom) -> ObjectWay | None:
@@ -35,7 +35,7 @@ def keys_fail(way: ObjectWay, atom: Atom) -> ObjectWay | None:
     if seen.everything or atom is ANYTHING:
         return None
     one = Obligation((atom.negation,), outside=seen.languages, names=seen.names)
-    return way._replace(obligations=(*way.obligations, one), seen=None)
+    return way.changed(obligations=(*way.obligations, one))
 
 
 def items_hold(way: ArrayWay, atom: Atom) -> ArrayWay:

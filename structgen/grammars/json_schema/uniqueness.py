@@ -1,20 +1,27 @@
-"""``uniqueItems``: how many different elements there can be, and where the keyword cannot be held."""
+"""``uniqueItems``: how many different elements there can be, and how the automaton holds that they differ.
+
+Strings are the keys of an object without values. Where elements have few scalar values, each value has a counter that
+may move once. All else is refused.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from structgen.grammars.json_schema.few_values import Scalar, few_scalars
+from structgen.grammars.json_schema.few_values import Scalar, few_scalars, few_values
+from structgen.grammars.json_schema.ways import Counter
 
 if TYPE_CHECKING:
     from structgen.grammars.json_schema.algebra import Algebra
     from structgen.grammars.json_schema.array_plans import ArrayPlan, ItemPlan
 
-__all__ = ["limited_by_distinct", "why_not_unique"]
+__all__ = ["counted_by_value", "limited_by_distinct", "why_not_strings"]
 
 _FEW = 1_000
 """Of so many values at most, how many are left is reckoned with."""
+_MAX_COUNTED = 24
+"""Values of elements that are told apart by counters."""
 
 Domain = frozenset[Scalar] | None
 
@@ -41,10 +48,9 @@ def _domain(algebra: Algebra, items: Iterable[ItemPlan]) -> Domain:
 
 def _most_distinct(prefix: Sequence[Domain], rest: Domain) -> int | None:
     """How long an array of different elements can be; ``None``: without end."""
-    if not prefix or all(domain is None for domain in prefix):
+    if all(domain is None for domain in prefix):
         return None if rest is None else len(prefix) + len(rest)
     taken: dict[Scalar, frozenset[Scalar]] = {}
-    length = 0
     for length, domain in enumerate(prefix):
         if domain is not None and not _place(domain, taken, set()):
             return length
@@ -66,23 +72,38 @@ def _place(domain: frozenset[Scalar], taken: dict[Scalar, frozenset[Scalar]], tr
     return False
 
 
-def why_not_unique(algebra: Algebra, plan: ArrayPlan, has_inside: Sequence[bool]) -> str | None:
-    """Why the automaton cannot hold that all elements of ``plan`` differ, if it cannot.
+def counted_by_value(algebra: Algebra, plan: ArrayPlan) -> ArrayPlan | None:
+    """``plan`` with a counter for each value, if all places have the same few scalar values."""
+    from structgen.grammars.json_schema.array_plans import ItemPlan  # which needs this module to limit its lengths
+
+    places = (*plan.prefix, plan.rest) if plan.high is None or plan.high > len(plan.prefix) else plan.prefix
+    domains = {_domain(algebra, place) for place in places}
+    values = few_values(algebra, (item.value for place in places for item in place), _MAX_COUNTED)
+    if plan.counters or len(domains) != 1 or values is None:
+        return None
+    constants = [algebra.constant(value, plan.pointer) for value in values]
+    items = tuple(
+        ItemPlan(algebra.conjunction(atom), frozenset((number,))) for number, atom in enumerate(constants)
+    )
+    return plan._replace(
+        prefix=(), rest=items, counters=tuple(Counter((atom,), 0, 1) for atom in constants), unique=False
+    )
+
+
+def why_not_strings(plan: ArrayPlan, *, has_inside: bool, has_others: bool) -> str | None:
+    """Why ``plan`` cannot be held as a set of strings, if it cannot.
 
     Parameters
     ----------
-    algebra : Algebra
-        For the elements' values.
     plan : ArrayPlan
-        An array of several elements.
-    has_inside : sequence of bool
-        For each place of the prefix and for the rest, whether an element there can be an array or an object.
+        An array of several different elements.
+    has_inside, has_others : bool
+        Whether an element can be an array or an object, or another value that is no string.
     """
-    if any(has_inside):
-        return "its elements can be arrays or objects, which are not compared yet; give items a scalar type"
-    domains = [_domain(algebra, place) for place in (*plan.prefix, plan.rest)]
-    if plan.counters and any(domain is not None for domain in domains):
-        return "together with contains, elements of few values are not reckoned with yet"
-    if plan.prefix and any(domain is not None for domain in domains[:-1]):
-        return "elements of few values at single places are not reckoned with yet"
+    if has_inside:
+        return "its elements can be arrays or objects, which are not compared yet; give items the type string"
+    if has_others:
+        return f"its elements can be numbers or the like, of over {_MAX_COUNTED} values; give items the type string"
+    if plan.prefix or plan.counters:
+        return "elements are compared only where all are under one schema and nothing is counted; leave it out"
     return None

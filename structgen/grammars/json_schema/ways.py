@@ -94,7 +94,7 @@ class ObjectPart:
         ``properties`` if not given.
     """
 
-    __slots__ = ("additional", "covered", "patterns", "properties")
+    __slots__ = ("_matched", "additional", "covered", "patterns", "properties")
 
     def __init__(
         self,
@@ -105,6 +105,7 @@ class ObjectPart:
     ) -> None:
         self.properties, self.patterns, self.additional = properties, patterns, additional
         self.covered: Collection[str] = properties if covered is None else covered
+        self._matched: dict[str, tuple[Atom, ...]] = {}
 
     @property
     def is_closed(self) -> bool:
@@ -113,6 +114,16 @@ class ObjectPart:
 
     def atoms_of(self, name: str) -> Iterable[Atom]:
         """What the value of ``name`` must meet."""
+        if self.patterns:
+            found = self._matched.get(name)
+            if found is None:
+                found = self._matched[name] = tuple(self._match(name))
+            return found
+        if name in self.properties:
+            return (self.properties[name],)
+        return () if name in self.covered else (self.additional,)
+
+    def _match(self, name: str) -> Iterable[Atom]:
         is_covered = name in self.covered
         if name in self.properties:
             yield self.properties[name]
@@ -144,19 +155,103 @@ class Obligation(NamedTuple):
         )
 
 
-class ObjectWay(NamedTuple):
-    """What an object may hold and must."""
+class ObjectWay:
+    """What an object may hold and must. Immutable; equal ones say the same.
 
-    parts: tuple[ObjectPart, ...] = ()
-    required: tuple[str, ...] = ()
-    low: int = 0
-    high: int | None = None
-    implications: tuple[tuple[frozenset[str], str | None], ...] = ()
-    """Where all of these keys are there, so must be the other; ``None``: not all of them may be."""
-    obligations: tuple[Obligation, ...] = ()
-    keys: tuple[tuple[Language, ...], ...] = ()
-    """Each key lies in one language of each of these."""
-    seen: SeenKeys | None = None
+    Parameters
+    ----------
+    parts : tuple of ObjectPart
+        What members must meet.
+    required : tuple of str
+        Keys that are there.
+    low, high : int
+        Bounds on the number of members; ``high`` may be ``None``.
+    implications : tuple of (frozenset of str, str or None)
+        Where all of these keys are there, so must be the other; ``None``: not all of them may be.
+    obligations : tuple of Obligation
+        Members one of which must be there.
+    keys : tuple of tuple of Language
+        Each key lies in one language of each of these.
+    seen : SeenKeys, optional
+        What has been evaluated.
+    """
+
+    __slots__ = ("_hash", "_literals", "_values", "high", "implications", "keys", "low", "obligations", "parts",
+                 "required", "seen")
+
+    def __init__(
+        self,
+        parts: tuple[ObjectPart, ...] = (),
+        required: tuple[str, ...] = (),
+        low: int = 0,
+        high: int | None = None,
+        implications: tuple[tuple[frozenset[str], str | None], ...] = (),
+        obligations: tuple[Obligation, ...] = (),
+        keys: tuple[tuple[Language, ...], ...] = (),
+        seen: SeenKeys | None = None,
+    ) -> None:
+        self.parts, self.required, self.low, self.high = parts, required, low, high
+        self.implications, self.obligations, self.keys, self.seen = implications, obligations, keys, seen
+        self._values: dict[str, tuple[Atom, ...]] = {}
+        self._literals: frozenset[object] | None = None
+        self._hash: int | None = None
+
+    def atoms_of(self, name: str) -> tuple[Atom, ...]:
+        """What the value of ``name`` must meet."""
+        found = self._values.get(name)
+        if found is None:
+            atoms = dict.fromkeys(atom for part in self.parts for atom in part.atoms_of(name))
+            atoms.pop(ANYTHING, None)
+            found = self._values[name] = tuple(atoms)
+        return found
+
+    @property
+    def literals(self) -> frozenset[object]:
+        """All that it says but the bounds: a way with fewer of them, and no narrower bounds, allows at least as much."""
+        if self._literals is None:
+            said = (self.parts, self.required, self.implications, self.obligations, self.keys)
+            self._literals = frozenset(one for several in said for one in several)
+        return self._literals
+
+    def holds(self, other: ObjectWay) -> bool:
+        """Whether it says nothing that ``other`` does not say too."""
+        return (
+            self.literals <= other.literals
+            and self.low <= other.low
+            and (self.high is None or (other.high is not None and other.high <= self.high))
+            and self.seen == other.seen
+        )
+
+    def changed(
+        self,
+        *,
+        parts: tuple[ObjectPart, ...] | None = None,
+        required: tuple[str, ...] | None = None,
+        obligations: tuple[Obligation, ...] | None = None,
+        seen: SeenKeys | None = None,
+    ) -> ObjectWay:
+        """This way with other parts, keys or obligations where given, and with ``seen``."""
+        return ObjectWay(
+            self.parts if parts is None else parts,
+            self.required if required is None else required,
+            self.low,
+            self.high,
+            self.implications,
+            self.obligations if obligations is None else obligations,
+            self.keys,
+            seen,
+        )
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (
+            isinstance(other, ObjectWay)
+            and (self.low, self.high, self.seen, self.literals) == (other.low, other.high, other.seen, other.literals)
+        )
+
+    def __hash__(self) -> int:
+        if self._hash is None:
+            self._hash = hash((self.low, self.high, self.literals))
+        return self._hash
 
 
 class ArrayPart(NamedTuple):
@@ -191,6 +286,23 @@ class ArrayWay(NamedTuple):
     repeats: str | None = None
     """If given, some elements are equal; the pointer of the ``uniqueItems`` that says so."""
     seen: SeenItems | None = None
+
+    @property
+    def literals(self) -> frozenset[object]:
+        """All that it says but the bounds."""
+        return frozenset((*self.parts, *self.counters, self.unique, self.repeats))
+
+    def holds(self, other: ArrayWay) -> bool:
+        """Whether it says nothing that ``other`` does not say too."""
+        return (
+            set(self.parts) <= set(other.parts)
+            and set(self.counters) <= set(other.counters)
+            and self.unique <= other.unique
+            and self.repeats in (None, other.repeats)
+            and self.low <= other.low
+            and (self.high is None or (other.high is not None and other.high <= self.high))
+            and self.seen == other.seen
+        )
 
 
 class Ways(NamedTuple):

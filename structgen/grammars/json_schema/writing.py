@@ -9,11 +9,11 @@ from structgen.grammars.expr import NEVER, Expr, Rule, alternation, literal
 from structgen.grammars.json_schema.array_plans import ArrayPlan, ItemPlan
 from structgen.grammars.json_schema.atoms import Atom
 from structgen.grammars.json_schema.conjunctions import Conjunction
-from structgen.grammars.json_schema.object_plans import ObjectPlan
+from structgen.grammars.json_schema.counting import why_not_counted
+from structgen.grammars.json_schema.object_plans import MAX_NAMES, ObjectPlan
 from structgen.grammars.json_schema.plans import Plan, Planner
-from structgen.grammars.json_schema.uniqueness import why_not_unique
+from structgen.grammars.json_schema.uniqueness import counted_by_value, why_not_strings
 from structgen.grammars.json_schema.ways import FALSE, NULL, TRUE, Ways
-from structgen.grammars.language import Language
 from structgen.grammars.values import (
     ArraySpec,
     Contains,
@@ -138,6 +138,14 @@ class Writer:
         )
 
     def _array(self, plan: ArrayPlan) -> Expr:
+        if plan.unique:
+            counted = counted_by_value(self._planner.algebra, plan)
+            if counted is None:
+                return self._distinct_strings(plan)
+            plan = counted
+        why = why_not_counted(plan, self._planner.is_satisfiable)
+        if why is not None:
+            raise UnsupportedSchema(f"{plan.pointer}/contains", "contains", why)
         prefix: list[tuple[Item, ...]] = []
         for place in plan.prefix:
             items = self._items(place)
@@ -148,47 +156,39 @@ class Writer:
         high = plan.high
         if not rest and (high is None or high > len(prefix)):
             high = len(prefix)
-        if plan.unique and (high is None or high > 1):
-            self._check_unique(plan)
-            return self._distinct_strings(plan, rest, high)
-        return array_value(
-            ArraySpec(
-                tuple(prefix),
-                rest,
-                plan.low,
-                high,
-                tuple(Contains(one.low, one.high) for one in plan.counters),
-            )
-        )
-
-    def _distinct_strings(self, plan: ArrayPlan, rest: tuple[Item, ...], high: int | None) -> Expr:
-        """An array of distinct strings: an object's keys without values."""
-        languages: list[Language] = []
-        for item in plan.rest:
-            inside = self._planner.plan(item.value)
-            scalars = inside.scalars
-            if scalars.literals or scalars.numbers or plan.prefix or plan.counters:
-                raise UnsupportedSchema(
-                    f"{plan.pointer}/uniqueItems",
-                    "uniqueItems",
-                    "it is held for elements that are all strings and under one schema; give items the type string",
-                )
-            languages += scalars.strings
-        names = tuple(dict.fromkeys(text for one in languages for text in one.texts or ()))
-        others = tuple(Others(one, rest[0].value) for one in languages if one.texts is None)
-        values = tuple(rest[0].value for _ in names)
-        return object_value(ObjectSpec(names, values, others, low=plan.low, high=high, ordered=False, is_set=True))
+        contains = tuple(Contains(one.low, one.high) for one in plan.counters)
+        return array_value(ArraySpec(tuple(prefix), rest, plan.low, high, contains))
 
     def _items(self, items: Iterable[ItemPlan]) -> tuple[Item, ...]:
         return tuple(Item(rule, item.counts) for item in items if (rule := self._live(item.value)))
 
-    def _check_unique(self, plan: ArrayPlan) -> None:
-        has_inside = [any(map(self._has_inside, place)) for place in (*plan.prefix, plan.rest)]
-        why = why_not_unique(self._planner.algebra, plan, has_inside)
+    def _distinct_strings(self, plan: ArrayPlan) -> Expr:
+        """An array of different strings: an object's keys without values."""
+        known, inside = self._planner.is_satisfiable, [self._planner.plan(item.value) for item in plan.rest]
+        why = why_not_strings(
+            plan,
+            has_inside=any(way.is_satisfiable(known) for one in inside for way in (*one.arrays, *one.objects)),
+            has_others=any(one.scalars.literals or one.scalars.numbers for one in inside),
+        )
         if why is not None:
             raise UnsupportedSchema(f"{plan.pointer}/uniqueItems", "uniqueItems", why)
-
-    def _has_inside(self, item: ItemPlan) -> bool:
-        """Whether an element read so can be an array or an object."""
-        known, plan = self._planner.is_satisfiable, self._planner.plan(item.value)
-        return any(one.is_satisfiable(known) for one in (*plan.arrays, *plan.objects))
+        rule = self._rule(plan.rest[0].value)
+        names: dict[str, Rule] = {}
+        others: list[Others] = []
+        for strings in (strings for one in inside for strings in one.scalars.strings):
+            few = strings.members(MAX_NAMES)
+            if few is None:
+                others.append(Others(strings, rule))
+            else:
+                names.update(dict.fromkeys(few, rule))
+        return object_value(
+            ObjectSpec(
+                tuple(names),
+                tuple(names.values()),
+                tuple(others),
+                low=plan.low,
+                high=plan.high,
+                ordered=False,
+                is_set=True,
+            )
+        )

@@ -5,14 +5,14 @@ from __future__ import annotations
 import functools
 
 from structgen.grammars.json_schema.number_dfa.exponents import Intervals, digits_of_length
-from structgen.grammars.json_schema.number_dfa.progress import EQUAL, Progress, Window
+from structgen.grammars.json_schema.number_dfa.progress import ENDLESS, EQUAL, Progress, Window
 from structgen.grammars.json_schema.number_dfa.spelling import (
     AFTER_E,
     AFTER_MINUS,
     AFTER_POINT,
     AFTER_ZERO,
+    ANYWHERE,
     AT_END,
-    ENDLESS,
     EXPONENT,
     FRACTION,
     MINUS,
@@ -24,8 +24,6 @@ from structgen.grammars.json_schema.number_dfa.spelling import (
     Fan,
     Spelling,
     State,
-    at,
-    each_at,
     exponent_fan,
     has_zero,
     nothing,
@@ -62,22 +60,27 @@ def _fraction_window(top: int, tidy: bool) -> Window:
     return Window(low, high, 0, True, ENDLESS, MAX_DIGITS, tidy)
 
 
-def _digits_before(side: int, nows: list[Progress | None], more: int, *rest: int) -> list[State | None]:
-    """The states of digits before the point that no exponent follows: an upper bound is a bound on their number."""
-    found: list[State | None] = []
-    before, state = None, None
-    for now in nows:
-        if now is not before:
-            before = now
-            if now is not None and now.high is not None and now.high != EQUAL:
-                state = at(WHOLE, side, now._replace(high=None), now.high, *rest)
-            else:
-                state = at(WHOLE, side, now, more, *rest)
-        found.append(state)
-    return found
+class _Canonical(Spelling):
+    def __init__(self, parts: Parts, max_digits: int) -> None:
+        super().__init__(parts)
+        self.max_digits = max_digits
+
+    def digits_before(self, side: int, nows: list[Progress | None], more: int, *rest: int) -> list[State | None]:
+        """The states of digits before the point that no exponent follows: an upper bound is a bound on their number."""
+        found: list[State | None] = []
+        before, state = None, None
+        for now in nows:
+            if now is not before:
+                before = now
+                if now is not None and now.high is not None and now.high != EQUAL:
+                    state = self.at(WHOLE, side, now._replace(high=None), now.high, *rest)
+                else:
+                    state = self.at(WHOLE, side, now, more, *rest)
+            found.append(state)
+        return found
 
 
-class CanonicalIntegers(Spelling):
+class CanonicalIntegers(_Canonical):
     """Without fraction and exponent, and no ``-0``.
 
     Parameters
@@ -89,8 +92,7 @@ class CanonicalIntegers(Spelling):
     """
 
     def __init__(self, parts: Parts, max_digits: int) -> None:
-        super().__init__(without_unit(parts))
-        self._max_digits = max_digits
+        super().__init__(without_unit(parts), max_digits)
 
     def expand(self, state: State) -> Fan:
         """What may follow ``state``."""
@@ -104,20 +106,20 @@ class CanonicalIntegers(Spelling):
         if not negative:
             row[MINUS] = (AFTER_MINUS,)
             row[0] = (AT_END,) if self.has_zero else None
-        more = self._max_digits - 1
+        more = self.max_digits - 1
         window = _whole_window(more, PLAIN_ONLY)
-        row[1:10] = _digits_before(side, self.first(side, -1, 0, range(1, 10), window), more)
+        row[1:10] = self.digits_before(side, self.first(side, -1, 0, range(1, 10), window), more)
         return Fan(False, row)
 
     def _digits(self, side: int, now: Progress, more: int) -> Fan:
         row = nothing()
         if more:
             following = self.after_digits(side, now, _whole_window(more - 1, PLAIN_ONLY))
-            row[:10] = _digits_before(side, following, more - 1)
+            row[:10] = self.digits_before(side, following, more - 1)
         return Fan(bool(self.exponents(side, now, _whole_window(more, PLAIN_ONLY))), row)
 
 
-class CanonicalFloats(Spelling):
+class CanonicalFloats(_Canonical):
     """With fraction or exponent where need be: no zero ends a fraction but ``.0``, a sign stands before an exponent.
 
     Parameters
@@ -128,36 +130,38 @@ class CanonicalFloats(Spelling):
         Digits before the point, at most.
     """
 
-    def __init__(self, parts: Parts, max_digits: int) -> None:
-        super().__init__(parts)
-        self._max_digits = max_digits
-
     def expand(self, state: State) -> Fan:
         """What may follow ``state``."""
         kind, *rest = state
+        if kind in (EXPONENT, AFTER_E) or (kind == FRACTION and rest[0] == ANYWHERE):
+            return _shared_fan(state)
         if kind == FRACTION:
             return self._fraction(*rest)
-        if kind == EXPONENT:
-            return exponent_fan(*rest)
         if kind == WHOLE:
             return self._digits(*rest)
         if kind == SMALL:
             return self._small(*rest)
         if kind == AFTER_POINT:
             return self._point(*rest)
-        if kind == AFTER_E:
-            return self._e(*rest)
         return self._zero(*rest) if kind == AFTER_ZERO else self._start(kind == AFTER_MINUS)
+
+    def expand_shared(self, state: State) -> Fan:
+        """The same for a state in which nothing of the set is left but the exponents."""
+        kind, *rest = state
+        if kind == FRACTION:
+            return self._fraction(*rest)
+        return exponent_fan(*rest) if kind == EXPONENT else self._e(*rest)
 
     def _start(self, negative: bool) -> Fan:
         row, side = nothing(), self.negative if negative else self.positive
         if not negative:
             row[MINUS] = (AFTER_MINUS,)
-        row[0] = (AFTER_ZERO, side, self.has_zero, self.has_zero and self.may_be_plain and not negative)
-        more = self._max_digits - 1
+        below_one = ANYWHERE if self.is_free_below_one(side) else side
+        row[0] = (AFTER_ZERO, below_one, self.has_zero, self.has_zero and self.may_be_plain and not negative)
+        more = self.max_digits - 1
         for top, digits in ((AS_LARGEST, range(1, 2)), (GREATER, range(2, 5)), (FIVE_OR_MORE, range(5, 10))):
             nows = self.first(side, -1, 0, digits, _whole_window(more, top))
-            row[digits.start : digits.stop] = each_at(WHOLE, side, nows, more, top)
+            row[digits.start : digits.stop] = self.each_at(WHOLE, side, nows, more, top)
         return Fan(False, row)
 
     def _zero(self, side: int, zero: bool, may_end: bool) -> Fan:
@@ -172,7 +176,7 @@ class CanonicalFloats(Spelling):
         if more:
             row[0] = (SMALL, side, zero and not zeros, zeros + 1)
         nows = self.first(side, -zeros - 1, zeros, range(1, 10), window)
-        row[1:10] = each_at(FRACTION, side, nows, more, NOT_ZERO, PLAIN_ONLY)
+        row[1:10] = self.each_at(FRACTION, side, nows, more, NOT_ZERO, PLAIN_ONLY)
         return Fan(zero and zeros == 1, row)
 
     def _digits(self, side: int, now: Progress, more: int, top: int) -> Fan:
@@ -180,16 +184,16 @@ class CanonicalFloats(Spelling):
         allowed = self.exponents(side, now, _whole_window(more, top))
         if more:
             following = self.after_digits(side, now, _whole_window(more - 1, PLAIN_ONLY))
-            row[:10] = _digits_before(side, following, more - 1, PLAIN_ONLY)
+            row[:10] = self.digits_before(side, following, more - 1, PLAIN_ONLY)
         below = self._top_of_fraction(side, now, top)
         settled = self.settled(side, now, _fraction_window(below, False))
-        row[POINT] = at(AFTER_POINT, side, settled, below)
+        row[POINT] = self.at(AFTER_POINT, side, settled, below)
         if top != PLAIN_ONLY and allowed:
             row[E] = (AFTER_E, allowed)
         return Fan(has_zero(allowed) and self.may_be_plain, row)
 
     def _top_of_fraction(self, side: int, now: Progress, top: int) -> int:
-        """The exponents that may follow the fraction, if an upper bound leaves them to the comparison with the largest."""
+        """``top`` after the point: where an upper bound is below the largest double, there is nothing to compare."""
         if now.high is not None and top != PLAIN_ONLY:
             least = now.high if now.high != EQUAL else self.edge(side, now)
             return GREATER if least < 308 else top
@@ -212,13 +216,13 @@ class CanonicalFloats(Spelling):
         row, tidy = nothing(), more < MAX_DIGITS
         following = self.after_digits(side, now, _fraction_window(top, tidy))
         if top != AS_LARGEST:
-            row[0] = at(FRACTION, side, following[0], more - 1, ZERO, top)
-            row[1:10] = each_at(FRACTION, side, following[1:], more - 1, NOT_ZERO, top)
+            row[0] = self.at(FRACTION, side, following[0], more - 1, ZERO, top)
+            row[1:10] = self.each_at(FRACTION, side, following[1:], more - 1, NOT_ZERO, top)
             return row
         for digit, one in enumerate(following):
             below = _compared(digit, MAX_DIGITS - more + 1)
             settled = one and self.settled(side, one, _fraction_window(below, tidy))
-            row[digit] = at(FRACTION, side, settled, more - 1, NOT_ZERO if digit else ZERO, below)
+            row[digit] = self.at(FRACTION, side, settled, more - 1, NOT_ZERO if digit else ZERO, below)
         return row
 
     def _e(self, allowed: Intervals) -> Fan:
@@ -226,6 +230,14 @@ class CanonicalFloats(Spelling):
         row[PLUS] = (EXPONENT, digits_of_length(allowed, negative=False, tidy=True))
         row[MINUS] = (EXPONENT, digits_of_length(allowed, negative=True, tidy=True))
         return Fan(False, row)
+
+
+@functools.lru_cache(1 << 14)
+def _shared_fan(state: State) -> Fan:
+    return _ANY_SET.expand_shared(state)
+
+
+_ANY_SET = CanonicalFloats(Parts(), MAX_DIGITS)
 
 
 def _compared(digit: int, place: int) -> int:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from structgen.grammars.json_schema.number_dfa.exponents import Intervals, digits_of_length
-from structgen.grammars.json_schema.number_dfa.progress import Progress, Window
+from structgen.grammars.json_schema.number_dfa.progress import ENDLESS, Progress, Window
 from structgen.grammars.json_schema.number_dfa.spelling import (
     AFTER_E,
     AFTER_MINUS,
     AFTER_POINT,
     AFTER_ZERO,
     ANYWHERE,
-    ENDLESS,
     EXPONENT,
     FRACTION,
     MINUS,
@@ -23,8 +22,6 @@ from structgen.grammars.json_schema.number_dfa.spelling import (
     Fan,
     Spelling,
     State,
-    at,
-    each_at,
     exponent_fan,
     has_zero,
     nothing,
@@ -34,31 +31,30 @@ from structgen.grammars.json_schema.number_parts import PLAIN, Parts
 
 __all__ = ["EverySpelling"]
 
-ROOM = 20
-"""Where digits must be counted, so many more than the set's own bounds have are told apart."""
-
 _EXPONENTS = (-324, 308)
-_WHOLE = Window(*_EXPONENTS, ENDLESS, False, ROOM, ROOM)
-_FRACTION = Window(*_EXPONENTS, 0, True, ENDLESS, ROOM)
-_PLAIN = Window(0, 0, ENDLESS, False, ROOM, ROOM)
 
 
 class EverySpelling(Spelling):
     """Every spelling, as far as it can be told apart in bounded room.
 
-    Exponents have at most three digits and are from -324 to 308. Where the set makes digits count, before the point at
-    most `ROOM` zeros may be undone by an exponent, and at most `ROOM` zeros after it may come before the first digit.
+    Exponents have at most three digits and are from -324 to 308. Where the set makes digits count, ``room`` bounds what
+    is told apart of them: digits before the point, beyond those of the set's own numbers, that an exponent undoes;
+    zeros right after the point; digits after it that make a multiple (17 of these at least: so many has a double).
 
     Parameters
     ----------
     parts : Parts
         The set.
+    room : int
+        See above.
     """
 
-    def __init__(self, parts: Parts) -> None:
-        self._plain = parts.writing == PLAIN
+    def __init__(self, parts: Parts, room: int) -> None:
+        self._plain, self._room = parts.writing == PLAIN, room
         super().__init__(without_unit(parts) if self._plain else parts)
-        self._window = _PLAIN if self._plain else _WHOLE
+        low, high = (0, 0) if self._plain else _EXPONENTS
+        self._window = Window(low, high, ENDLESS, False, room, max(room, 17))
+        self._fraction_window = Window(low, high, 0, True, room, max(room, 17))
 
     def expand(self, state: State) -> Fan:
         """What may follow ``state``."""
@@ -82,7 +78,7 @@ class EverySpelling(Spelling):
         if not negative:
             row[MINUS] = (AFTER_MINUS,)
         row[0] = (AFTER_ZERO, side)
-        row[1:10] = each_at(WHOLE, side, self.first(side, -1, 0, range(1, 10), self._window))
+        row[1:10] = self.each_at(WHOLE, side, self.first(side, -1, 0, range(1, 10), self._window))
         return Fan(False, row)
 
     def _zero(self, side: int) -> Fan:
@@ -96,30 +92,32 @@ class EverySpelling(Spelling):
         """After ``0.`` and ``zeros``, if they count."""
         row = nothing()
         counted = zeros if side in (ANYWHERE, NOWHERE) else zeros + 1
-        row[0] = (SMALL, side, counted, True) if counted <= ROOM else (SMALL, NOWHERE, 0, True)
-        row[1:10] = each_at(FRACTION, side, self.first(side, -zeros - 1, zeros, range(1, 10), _FRACTION))
+        row[0] = (SMALL, side, counted, True) if counted <= self._room else (SMALL, NOWHERE, 0, True)
+        row[1:10] = self.each_at(
+            FRACTION, side, self.first(side, -zeros - 1, zeros, range(1, 10), self._fraction_window)
+        )
         if may_end and self.has_zero:
             row[E] = (AFTER_E, (_EXPONENTS,))
         return Fan(may_end and self.has_zero, row)
 
     def _digits(self, side: int, now: Progress) -> Fan:
         row = nothing()
-        row[:10] = each_at(WHOLE, side, self.after_digits(side, now, self._window))
+        row[:10] = self.each_at(WHOLE, side, self.after_digits(side, now, self._window))
         allowed = self.exponents(side, now, self._window)
         if not self._plain:
-            row[POINT] = at(AFTER_POINT, side, self.settled(side, now, _FRACTION))
+            row[POINT] = self.at(AFTER_POINT, side, self.settled(side, now, self._fraction_window))
             row[E] = (AFTER_E, allowed) if allowed else None
         return Fan(has_zero(allowed) and self.may_be_plain, row)
 
     def _fraction(self, side: int, now: Progress) -> Fan:
         row = self._fraction_digits(side, now)
-        allowed = self.exponents(side, now, _FRACTION)
+        allowed = self.exponents(side, now, self._fraction_window)
         row[E] = (AFTER_E, allowed) if allowed else None
         return Fan(has_zero(allowed), row)
 
     def _fraction_digits(self, side: int, now: Progress) -> list[State | None]:
         row = nothing()
-        row[:10] = each_at(FRACTION, side, self.after_digits(side, now, _FRACTION))
+        row[:10] = self.each_at(FRACTION, side, self.after_digits(side, now, self._fraction_window))
         return row
 
     def _e(self, allowed: Intervals) -> Fan:

@@ -6,8 +6,8 @@ question about the exponent alone, so that one machine serves numbers with an ex
 
 Multiples: let ``step = a * 10**b`` with ``a`` not divisible by 10, thus ``a = c * g**h`` with ``g`` 2 or 5 and ``c``
 prime to 10. Let M be the digits as one whole number and N that number without its zeros at the end, the last digit of
-N standing at ``10**-last``. Then M * 10**exponent is a multiple iff c divides M and
-``exponent >= b + last + h - v``, where ``g**v`` is the highest power of g, at most ``g**h``, that divides N.
+N standing at ``10**-last``. Then the number is a multiple iff c divides M and ``exponent - b >= last + h - v``, where
+``g**v`` is the highest power of g, at most ``g**h``, that divides N. The right side is what a multiple *needs*.
 """
 
 from __future__ import annotations
@@ -20,15 +20,17 @@ from structgen.grammars.json_schema.number_dfa.exponents import Intervals, joine
 from structgen.grammars.json_schema.number_parts import Parts
 
 __all__ = [
+    "ENDLESS",
+    "EQUAL",
     "FREE",
     "Multiple",
     "Progress",
     "Side",
     "Window",
-    "advance",
+    "alike",
     "begin",
-    "distinct",
     "exponents",
+    "read_digit",
     "settle",
     "side_of",
 ]
@@ -36,7 +38,12 @@ __all__ = [
 EQUAL = 1 << 30
 """Of a bound: the digits so far are the bound's own."""
 
-Rests = tuple[tuple[int, int, int] | None, ...]
+ENDLESS = 1 << 20
+"""More digits than any number that matters has."""
+
+Rest = tuple[int, int, int]
+"""M modulo c, what a multiple needs, M modulo `Multiple.modulus`."""
+Rests = tuple[Rest | None, ...]
 
 
 class Multiple(NamedTuple):
@@ -64,6 +71,8 @@ class Side(NamedTuple):
     only: tuple[Digits, ...] | None = None
     longest: int = 0
     """So many digits have the numbers above, at most."""
+    least: int = 0
+    """The least exponent of the multiples."""
 
 
 class Window(NamedTuple):
@@ -77,7 +86,7 @@ class Window(NamedTuple):
     """Digits that may still come before the point."""
     in_fraction: bool
     room: int
-    """Before the point, so many digits more than the bounds have are told apart."""
+    """Before the point, so many digits more than the set's own are told apart."""
     max_fraction: int
     """Digits after the point up to which multiples are told apart."""
     tidy: bool = False
@@ -96,11 +105,15 @@ class Progress(NamedTuple):
     holes: tuple[Digits, ...] = ()
     """Those that begin with the digits so far."""
     only: tuple[Digits, ...] | None = None
-    last: int = 0
     fraction: int = 0
-    """Digits read after the point."""
+    """Digits read after the point, where there are multiples."""
     rests: Rests = ()
-    """Of each multiple: M modulo c, h - v, M modulo `Multiple.modulus`; ``None``: no longer a multiple of it."""
+    """Of each multiple; ``None`` where the number can no longer be one."""
+
+    @property
+    def compares(self) -> bool:
+        """Whether digits to come are compared with those of a bound or a value."""
+        return bool(self.low == EQUAL or self.high == EQUAL or self.holes or self.only)
 
 
 FREE = Progress()
@@ -121,17 +134,22 @@ def side_of(parts: Parts, negative: bool) -> Side | None:
     least = digits_of(low) if low is not None and low > 0 else None
     greatest = digits_of(high) if high is not None else None
     holes = _positive(parts.holes, sign)
-    divisors = (*((parts.step,) if parts.step is not None else ()), *parts.misses)
+    multiples = tuple(map(_multiple, (*((parts.step,) if parts.step is not None else ()), *parts.misses)))
     return Side(
         least,
         least is not None and low_open,
         greatest,
         high_open,
-        tuple(map(_multiple, divisors)),
+        multiples,
         parts.step is not None,
         holes,
         longest=_longest([bound for bound in (least, greatest, *holes) if bound is not None]),
+        least=min((one.exponent for one in multiples), default=0),
     )
+
+
+def _negated(value: Exact | None) -> Exact | None:
+    return None if value is None else -value
 
 
 def _positive(values: frozenset[Exact], sign: int) -> tuple[Digits, ...]:
@@ -140,10 +158,6 @@ def _positive(values: frozenset[Exact], sign: int) -> tuple[Digits, ...]:
 
 def _longest(numbers: Iterable[Digits]) -> int:
     return max((len(number.digits) for number in numbers), default=0)
-
-
-def _negated(value: Exact | None) -> Exact | None:
-    return None if value is None else -value
 
 
 def _multiple(value: Exact) -> Multiple:
@@ -157,140 +171,117 @@ def _multiple(value: Exact) -> Multiple:
 
 def begin(side: Side, place: int, fraction: int) -> Progress:
     """Before the first digit that is not 0, which is to stand at ``place``; before the point ``place`` is one less."""
-    return Progress(
-        place,
-        0,
-        None if side.low is None else EQUAL,
-        None if side.high is None else EQUAL,
-        side.holes,
-        side.only,
-        0,
-        fraction if side.multiples else 0,
-        ((0, 0, 0),) * len(side.multiples),
-    )
+    low = None if side.low is None else EQUAL
+    high = None if side.high is None else EQUAL
+    rests: Rests = ((0, 0, 0),) * len(side.multiples)
+    return Progress(place, 0, low, high, side.holes, side.only, fraction if rests else 0, rests)
 
 
-def distinct(side: Side, now: Progress) -> int:
-    """The digits, as bits, that may not lead where the digit before them leads."""
+def alike(side: Side, now: Progress) -> int:
+    """The digits, as bits, that lead where the digit before them leads."""
     if now.holes or now.only is not None:
-        return -1
+        return 0
     found = 0
     for one, rest in zip(side.multiples, now.rests, strict=False):
         if rest is not None:
             if one.coprime > 1 or one.height:
-                return -1
+                return 0
             found |= 2  # 0 alone is no last digit
     for bound, state in ((side.low, now.low), (side.high, now.high)):
         if state == EQUAL and bound is not None:
             found |= 3 << _digit(bound, now.read)
-    return found
+    return ~found
 
 
-def advance(side: Side, now: Progress, digit: int, window: Window) -> Progress | None:
-    """One digit on, ``None`` where no number of the set can follow."""
-    place, read, low, high, holes, only, last, fraction, rests = now
+def read_digit(side: Side, now: Progress, digit: int, window: Window) -> Progress | None:
+    """One digit on, still to be settled; ``None`` where it is one too many after the point."""
+    place, read, low, high, holes, only, fraction, rests = now
     shift = 0 if window.in_fraction else 1
     place += shift
+    ends = window.tidy and not digit  # what has no more digits now is sure to be passed
     if low is not None:
-        low = low - shift if low != EQUAL else _above(side.low, read, place, digit, window)
+        low = low - shift if low != EQUAL else _above(side.low, read, place, digit, ends)
     if high is not None:
-        high = high - shift if high != EQUAL else _below(side.high, read, place, digit, window)
+        high = high - shift if high != EQUAL else _below(side.high, read, place, digit, ends)
     if holes:
-        holes = tuple(
-            value for value in holes if _digit(value, read) == digit and not _is_over(value, read, digit, window)
-        )
+        holes = tuple(one for one in holes if _digit(one, read) == digit and not (ends and read >= len(one.digits) - 1))
     if only is not None:
-        only = tuple(value for value in only if _digit(value, read) == digit)
+        only = tuple(one for one in only if _digit(one, read) == digit)
     if rests:
-        if shift:
-            last = 0 if digit else last - 1
-        elif digit:
-            if fraction >= window.max_fraction:
+        if not shift:
+            if digit and fraction >= window.max_fraction and fraction >= -side.least:
                 return None
-            last = fraction + 1
-        fraction += 1 - shift
-        rests = tuple(rest and _divide(one, rest, digit) for one, rest in zip(side.multiples, rests, strict=True))
-        if window.tidy and not digit:  # the last digit other than 0 is yet to come
-            last, rests = fraction, tuple(rest and (rest[0], 0, rest[2]) for rest in rests)
-    return settle(side, Progress(place, read + 1, low, high, holes, only, last, fraction, rests), window)
+            fraction += 1
+        pairs = zip(side.multiples, rests, strict=True)
+        rests = tuple([rest and _divide(one, rest, digit, shift, fraction, ends) for one, rest in pairs])
+    return Progress(place, read + 1, low, high, holes, only, fraction, rests)
 
 
 def _digit(number: Digits, place: int) -> int:
     return number.digits[place] if place < len(number.digits) else 0
 
 
-def _is_over(number: Digits, read: int, digit: int, window: Window) -> bool:
-    """Whether ``number`` is sure to be left behind: it has no more digits, and others must come."""
-    return window.tidy and not digit and read + 1 >= len(number.digits)
-
-
-def _above(bound: Digits | None, read: int, place: int, digit: int, window: Window) -> int | None:
+def _above(bound: Digits | None, read: int, place: int, digit: int, ends: bool) -> int | None:
     """The least exponent that lifts the digits over ``bound``, now that one more is known."""
     if bound is None:
         return None
     own = _digit(bound, read)
-    if digit == own and not _is_over(bound, read, digit, window):
+    if digit == own and not (ends and read >= len(bound.digits) - 1):
         return EQUAL
     return bound.exponent - place + (digit < own)
 
 
-def _below(bound: Digits | None, read: int, place: int, digit: int, window: Window) -> int | None:
+def _below(bound: Digits | None, read: int, place: int, digit: int, ends: bool) -> int | None:
     if bound is None:
         return None
     own = _digit(bound, read)
-    if digit == own and not _is_over(bound, read, digit, window):
+    if digit == own and not (ends and read >= len(bound.digits) - 1):
         return EQUAL
     return bound.exponent - place - (digit >= own)
 
 
-def _divide(one: Multiple, rest: tuple[int, int, int], digit: int) -> tuple[int, int, int]:
-    whole, missing, tail = rest
-    if one.height:
-        tail = 10 * tail + digit
-        if digit:
-            missing, power = one.height, one.base
-            while missing and tail % power == 0:
-                missing, power = missing - 1, power * one.base
-        tail %= one.modulus
-    return (10 * whole + digit) % one.coprime, missing, tail
+def _divide(one: Multiple, rest: Rest, digit: int, shift: int, fraction: int, ends: bool) -> Rest:
+    whole, need, tail = rest
+    whole = (10 * whole + digit) % one.coprime
+    tail = 10 * tail + digit
+    if whole or ends:  # zeros make no multiple: another digit must come, and what it needs is its own affair
+        need = fraction + 1
+    elif not digit:
+        need -= shift
+    else:
+        need, power = fraction + one.height, one.base
+        while need > fraction and tail % power == 0:
+            need, power = need - 1, power * one.base
+    return whole, need, tail % one.modulus
 
 
 def settle(side: Side, now: Progress, window: Window) -> Progress | None:
     """``now`` without what no longer matters, ``None`` where no number of the set can follow."""
-    place, read, low, high, holes, only, last, fraction, rests = now
-    edge, reach = window.high + window.more, window.high  # the greatest exponent that the next digits, or none, allow
+    place, read, low, high, holes, only, fraction, rests = now
+    room = ENDLESS if window.in_fraction else window.room
+    floor, ceiling, reach = window.low, window.high + window.more, window.high
     if high is not None:
-        most = high if high != EQUAL else _edge(side.high, place)
-        if most < -window.room:
+        edge = high if high != EQUAL else _edge(side.high, place)
+        if edge < -room:
             return None
-        if most - (high == EQUAL) - window.more >= window.high:
+        if edge - (high == EQUAL) - window.more >= window.high:
             high = None
-        edge, reach = min(edge, most), min(reach, most)
-    floor = window.low
+        ceiling, reach = min(ceiling, edge), min(reach, edge)
     if rests:
-        last, fraction, rests = _settle_multiples(side, last, fraction, rests, reach, window)
-        if last < -window.room:
-            return None
-        if side.stepped:
-            floor = max(floor, last + side.multiples[0].exponent)
-    if floor > edge:
-        return None
+        fraction, rests = _settle_multiples(side, fraction, rests, reach, window)
+        if side.stepped and (step := rests[0]):
+            floor = max(floor, side.multiples[0].exponent + min(step[1], fraction + 1))
     if low is not None:
-        low = _settle_low(side, place, low, floor, window)
-        if low is not None and low != EQUAL and low - window.more > window.high:
-            return None
-    if holes:
-        holes = tuple(value for value in holes if floor <= value.exponent - place <= window.high + window.more)
-        if any(value.exponent - place < -window.room for value in holes):
-            return None
-    if only is not None:
-        least = max(floor, -window.room)
-        only = tuple(value for value in only if least <= value.exponent - place <= window.high + window.more)
-        if not only:
-            return None
-    if low != EQUAL and high != EQUAL and not holes and only is None:
-        return Progress(0, 0, low, high, (), None, last, fraction, rests)
-    return Progress(place, min(read, side.longest), low, high, holes, only, last, fraction, rests)
+        low = _settle_low(side, place, low, floor, window, room)
+    if holes or only is not None:
+        low, holes, only = _settle_values(place, low, holes, only, (floor, window.high + window.more, -room))
+    # Exponents are from the floor to the ceiling; before the point each digit takes one from the ceiling, and from
+    # the floor at most one.
+    if floor > ceiling or (low is not None and EQUAL != low > window.high + window.more) or only == ():
+        return None
+    if low == EQUAL or high == EQUAL or holes or only:
+        return Progress(place, min(read, side.longest), low, high, holes, only, fraction, rests)
+    return Progress(0, 0, low, high, (), None, fraction, rests)
 
 
 def _edge(bound: Digits | None, place: int) -> int:
@@ -298,57 +289,79 @@ def _edge(bound: Digits | None, place: int) -> int:
     return 0 if bound is None else bound.exponent - place
 
 
-def _settle_low(side: Side, place: int, low: int, floor: int, window: Window) -> int | None:
+def _settle_low(side: Side, place: int, low: int, floor: int, window: Window, room: int) -> int | None:
     edge = low if low != EQUAL else _edge(side.low, place)
     if edge + (low == EQUAL) <= floor:
         return None
-    if low == EQUAL and edge - window.more <= window.high and edge >= -window.room:
+    if low == EQUAL and -room <= edge <= window.high + window.more:
         return EQUAL
-    return max(edge, -window.room)
+    return max(edge, -room)
 
 
-def _settle_multiples(
-    side: Side, last: int, fraction: int, rests: Rests, reach: int, window: Window
-) -> tuple[int, int, Rests]:
-    last = max(last, window.low - max(one.exponent + one.height for one in side.multiples))
-    if side.stepped and len(rests) == 1:  # a greater exponent than need be is asked for beyond the room
-        last = max(last, -window.room)
-    if not window.in_fraction:
-        return last, 0, rests
-    if len(rests) > side.stepped:
-        rests = tuple(
-            rest if place < side.stepped or one.exponent + last <= reach else None
-            for place, (one, rest) in enumerate(zip(side.multiples, rests, strict=True))
-        )
-        if not any(rests):
-            return 0, 0, ()
-    # Digits after the point count as far as one more could still be part of a multiple.
-    least = min(one.exponent for one, rest in zip(side.multiples, rests, strict=True) if rest is not None)
-    return last, min(fraction, window.max_fraction, max(reach - least, 0)), rests
+def _settle_multiples(side: Side, fraction: int, rests: Rests, reach: int, window: Window) -> tuple[int, Rests]:
+    found = [
+        rest and _settle_multiple(one, rest, fraction, reach, window, number < side.stepped)
+        for number, (one, rest) in enumerate(zip(side.multiples, rests, strict=True))
+    ]
+    if not any(found):
+        return 0, ()
+    if window.in_fraction:  # digits count as far as one more could still be part of a multiple
+        fraction = min(fraction, max(window.max_fraction, -side.least), max(reach - side.least, 0))
+    return fraction, tuple(found)
+
+
+def _settle_multiple(one: Multiple, rest: Rest, fraction: int, reach: int, window: Window, wanted: bool) -> Rest | None:
+    whole, need, tail = rest
+    least = max(window.low - one.exponent, _last_need(one, window))
+    if need < least:
+        return whole, least, tail
+    is_none = window.in_fraction and one.exponent + min(need, fraction + 1) > reach
+    return None if is_none and not wanted else rest
+
+
+def _last_need(one: Multiple, window: Window) -> int:
+    """What a multiple needs after so many zeros before the point that more are not told apart."""
+    return -window.room - max(one.exponent, 0)
+
+
+def _settle_values(
+    place: int,
+    low: int | None,
+    holes: tuple[Digits, ...],
+    only: tuple[Digits, ...] | None,
+    exponents: tuple[int, int, int],
+) -> tuple[int | None, tuple[Digits, ...], tuple[Digits, ...] | None]:
+    """Without the values that no exponent makes; those beyond the room are kept out by a least exponent."""
+    floor, ceiling, room = exponents
+    if only is not None:
+        only = tuple(one for one in only if max(floor, room) <= one.exponent - place <= ceiling)
+    if holes:
+        holes = tuple(one for one in holes if floor <= one.exponent - place <= ceiling)
+        if any(one.exponent - place < room for one in holes):
+            low = room if low is None else max(low, room)
+            holes = tuple(one for one in holes if one.exponent - place >= room)
+    return low, holes, only
 
 
 def exponents(side: Side, now: Progress, window: Window) -> Intervals:
     """The exponents, within the window, that make the digits so far a number of the set."""
-    place, read, low, high, holes, only, last, _, rests = now
+    place, read, low, high, holes, only, _, rests = now
     least, greatest = window.low, window.high
     if low == EQUAL and side.low is not None:
-        is_short = read < len(side.low.digits)
-        low = side.low.exponent - place + (is_short or side.low_open)
+        low = side.low.exponent - place + (read < len(side.low.digits) or side.low_open)
     if high == EQUAL and side.high is not None:
-        is_short = read < len(side.high.digits)
-        high = side.high.exponent - place - (side.high_open and not is_short)
-    least = least if low is None else max(least, low)
-    greatest = greatest if high is None else min(greatest, high)
+        high = side.high.exponent - place - (side.high_open and read >= len(side.high.digits))
+    if low is not None:
+        least = max(least, low)
+    if high is not None:
+        greatest = min(greatest, high)
     for number, (one, rest) in enumerate(zip(side.multiples, rests, strict=False)):
-        if rest is None:
-            continue
-        from_here = one.exponent + last + rest[1] if rest[0] == 0 else window.high + 1
-        if number < side.stepped:
-            least = max(least, from_here)
-        else:
-            greatest = min(greatest, from_here - 1)
+        if rest is not None and number < side.stepped:
+            least = max(least, one.exponent + rest[1]) if rest[0] == 0 else greatest + 1
+        elif rest is not None and rest[0] == 0:
+            # More zeros than are counted make it a multiple all the more.
+            greatest = min(greatest, one.exponent + rest[1] - 1) if rest[1] > _last_need(one, window) else least - 1
     if only is not None:
-        points = sorted({value.exponent - place for value in only if len(value.digits) <= read})
+        points = sorted({one.exponent - place for one in only if len(one.digits) <= read})
         return joined([point for point in points if least <= point <= greatest])
-    points = sorted({value.exponent - place for value in holes if len(value.digits) <= read})
-    return without(least, greatest, points)
+    return without(least, greatest, sorted({one.exponent - place for one in holes if len(one.digits) <= read}))

@@ -21,10 +21,10 @@ from structgen.grammars.json_schema.number_dfa.progress import (
     Progress,
     Side,
     Window,
-    advance,
+    alike,
     begin,
-    distinct,
     exponents,
+    read_digit,
     settle,
     side_of,
 )
@@ -38,7 +38,6 @@ __all__ = [
     "ANYWHERE",
     "AT_END",
     "COLUMNS",
-    "ENDLESS",
     "EXPONENT",
     "FRACTION",
     "MINUS",
@@ -52,8 +51,6 @@ __all__ = [
     "Fan",
     "Spelling",
     "State",
-    "at",
-    "each_at",
     "exponent_fan",
     "has_zero",
     "nothing",
@@ -71,9 +68,6 @@ START: State = (AT_START,)
 
 NOWHERE, ANYWHERE = -1, 0
 """Sides: no number there; every number."""
-
-ENDLESS = 1 << 20
-"""More digits than any number that matters has."""
 
 
 class Fan(NamedTuple):
@@ -98,12 +92,15 @@ class Spelling(ABC):
         self.has_zero = holds(parts, 0)
         self.may_be_plain = parts.writing != MARKED
         self._sides = [Side()]
+        self._plain_sides = [ANYWHERE]  # of each side, the one that says the same of multiples, and nothing else
         self.positive, self.negative = (self._number(side_of(parts, negative)) for negative in (False, True))
 
     def _number(self, side: Side | None) -> int:
         if side is None:
             return NOWHERE
         if side not in self._sides:
+            plain = Side(multiples=side.multiples, stepped=side.stepped, least=side.least)
+            self._plain_sides.append(len(self._sides) if side == plain else self._number(plain))
             self._sides.append(side)
         return self._sides.index(side)
 
@@ -120,18 +117,48 @@ class Spelling(ABC):
     def after_digits(
         self, side: int, now: Progress, window: Window, digits: range = range(10)
     ) -> list[Progress | None]:
-        """After each of ``digits``, computed once for neighbours that are alike."""
-        if now == FREE:
-            return [FREE] * len(digits)
+        """After each of ``digits``; neighbours that lead the same way are one object."""
+        if side == ANYWHERE and window.in_fraction:
+            return [now] * len(digits)
         its = self._sides[side]
-        edges = distinct(its, now)
+        same = alike(its, now)
         found: list[Progress | None] = []
+        known: dict[Progress | None, Progress | None] = {}
         one = None
         for digit in digits:
-            if not found or (edges >> digit) & 1:
-                one = advance(its, now, digit, window)
+            if not found or not (same >> digit) & 1:
+                new = read_digit(its, now, digit, window)
+                if new not in known:
+                    known[new] = new and settle(its, new, window)
+                one = known[new]
             found.append(one)
         return found
+
+    def at(self, kind: int, side: int, now: Progress | None, *more: Any) -> State | None:
+        """The state of ``kind``; one and the same wherever the same is left open."""
+        if now is None:
+            return None
+        if not now.compares:
+            side = self._plain_sides[side] if now.rests else ANYWHERE
+        return (kind, side, now, *more)
+
+    def each_at(self, kind: int, side: int, nows: Iterable[Progress | None], *more: Any) -> list[State | None]:
+        """`at` for each of ``nows``; neighbours that are one object get one state."""
+        found: list[State | None] = []
+        before, state = None, None
+        for now in nows:
+            if now is not before:
+                before, state = now, self.at(kind, side, now, *more)
+            found.append(state)
+        return found
+
+    def is_free_below_one(self, side: int) -> bool:
+        """Whether the set has every number between 0 and 1 of this side."""
+        if side == NOWHERE:
+            return False
+        its = self._sides[side]
+        is_bounded = its.low is not None or (its.high is not None and its.high.exponent < 0)
+        return not (is_bounded or its.multiples or its.holes or its.only)
 
     def edge(self, side: int, now: Progress) -> int:
         """The exponent that makes the first digit stand where that of the upper bound does."""
@@ -144,27 +171,7 @@ class Spelling(ABC):
 
     def exponents(self, side: int, now: Progress, window: Window) -> Intervals:
         """The exponents that make the digits so far a number of the set."""
-        if now == FREE:
-            return ((window.low, window.high),)
         return exponents(self._sides[side], now, window)
-
-
-def at(kind: int, side: int, now: Progress | None, *more: Any) -> State | None:
-    """The state of ``kind``; one and the same wherever nothing is left open."""
-    if now is None:
-        return None
-    return (kind, ANYWHERE, FREE, *more) if now == FREE else (kind, side, now, *more)
-
-
-def each_at(kind: int, side: int, nows: Iterable[Progress | None], *more: Any) -> list[State | None]:
-    """`at` for each of ``nows``; neighbours that are one object get one state."""
-    found: list[State | None] = []
-    before, state = None, None
-    for now in nows:
-        if now is not before:
-            before, state = now, at(kind, side, now, *more)
-        found.append(state)
-    return found
 
 
 def nothing() -> list[State | None]:

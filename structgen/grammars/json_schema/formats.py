@@ -1,2 +1,0 @@
-def format_language(name, dialect):
-    return None
