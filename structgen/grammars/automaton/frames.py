@@ -110,6 +110,7 @@ __all__ = [
     "next_of",
     "rehash_frames",
     "start_of",
+    "undeclared_ways",
 ]
 
 # Where in a frame; the place of a state is one of these times SPACES, plus how far white space has come.
@@ -401,11 +402,15 @@ def _after_key(m: Memory, register: int, label: int, text: int) -> int:
 
 
 @inner
-def after_undeclared(m: Memory, state: int, key: int) -> int:
-    """The state behind an undeclared key that may be whatever ``key`` may still become; `NO_STATE` if there is none."""
-    register = cell(m, STATES, state, S_REGISTER)
-    ways = key_others(m, key) & cell(m, REGISTERS, register, R_WAYS)
-    return _after_key(m, register, -1 - ways, UNKNOWN_SPELLING) if ways else NO_STATE
+def undeclared_ways(m: Memory, state: int, key: int) -> int:
+    """The entries of others, a bit for each, that may take an undeclared key which ``key`` may still become."""
+    return key_others(m, key) & cell(m, REGISTERS, cell(m, STATES, state, S_REGISTER), R_WAYS)
+
+
+@inner
+def after_undeclared(m: Memory, state: int, ways: int) -> int:
+    """The state behind an undeclared key that these may take."""
+    return _after_key(m, cell(m, STATES, state, S_REGISTER), -1 - ways, UNKNOWN_SPELLING)
 
 
 @inner

@@ -101,7 +101,7 @@ _TABLES = {
     MACHINES: _Table(17, 8),
     RECORDS: _Table(13, 512),
     RECORD_HASH: _Table(1, 1024, kept=False),
-    LINKS: _Table(5, 256, kept=False),
+    LINKS: _Table(7, 256, kept=False),
     JOBS: _Table(5, 64),
     CLOSERS: _Table(2, 128),
     EXCEPTIONS: _Table(2, 128),
@@ -180,7 +180,7 @@ M_ONE, M_OTHER, M_SET = range(3)
 
 # LINKS: the interiors (see `interiors`) that this automaton has used, by leaf, trie, node and state; an interior of -1:
 # the state is walked.
-LINK_LEAF, LINK_TRIE, LINK_NODE, LINK_STATE, LINK_INTERIOR = range(5)
+LINK_LEAF, LINK_TRIE, LINK_NODE, LINK_STATE, LINK_INTERIOR, LINK_VARIANT, LINK_VARIANT_2 = range(7)
 
 # JOBS: what a mask has still to walk: what is below a node of a trie, from a closed set, but for some EXCEPTIONS.
 # EXCEPTIONS: tokens, and whether they were in the mask before. CLOSERS: nodes of a trie at which a text, of TEXTS, has
@@ -220,6 +220,7 @@ N_SPELLINGS, N_EXTENSIONS, C_KEEPS_SPELLING, C_WANTED_KEYS, C_WANTED_SPELLING = 
 N_POOL, N_TEXTS, N_VALUES, N_INTERVALS, N_MACHINES, N_RECORDS = range(29, 35)
 N_LINKS, N_JOBS, C_WANTED_LEAF, C_WANTED_TRIE, C_WANTED_NODE, C_WANTED_STATE = range(64, 70)
 C_GENERATION, C_BLANK, C_DONE, N_CLOSERS, N_EXCEPTIONS, C_FIRST_EXCEPTION, C_END_EXCEPTION, C_LONGEST = range(70, 78)
+C_WANTED_VARIANT, C_WANTED_VARIANT_2 = range(78, 80)
 
 # The state and the sets that always exist.
 ACCEPT = 0
