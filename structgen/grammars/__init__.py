@@ -1,11 +1,17 @@
 """Grammars as token-level automata: usable alone inside any engine, without torch."""
 
+from structgen.grammars._compiled.entries import prepare as warm_up
+from structgen.grammars.background import CompileFuture, compile_in_background
 from structgen.grammars.choice import compile_choice
 from structgen.grammars.json_schema import compile_json_schema
+from structgen.grammars.limits import Limits
 from structgen.grammars.mask_pool import ALL_TOKENS, NO_TOKENS, MaskPool
 from structgen.grammars.matcher import DEAD, FINISHED, Explanation, Matcher
+from structgen.grammars.openai_strict import check_openai_strict
+from structgen.grammars.recipe import Recipe
 from structgen.grammars.regex import compile_regex
-from structgen.grammars.token_automaton import TokenAutomaton
+from structgen.grammars.token_automaton import Stats, TokenAutomaton
+from structgen.grammars.verdict import Verdict
 from structgen.grammars.vocabulary import TokenVocabulary
 
 __all__ = [
@@ -13,12 +19,20 @@ __all__ = [
     "DEAD",
     "FINISHED",
     "NO_TOKENS",
+    "CompileFuture",
     "Explanation",
+    "Limits",
     "MaskPool",
     "Matcher",
+    "Recipe",
+    "Stats",
     "TokenAutomaton",
     "TokenVocabulary",
+    "Verdict",
+    "check_openai_strict",
     "compile_choice",
+    "compile_in_background",
     "compile_json_schema",
     "compile_regex",
+    "warm_up",
 ]

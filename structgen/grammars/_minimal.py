@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from structgen.grammars.char_dfa import FIRST_SURROGATE, LAST_SURROGATE, MAX_CODE_POINT, CharDfa
+from structgen.grammars.limits import checkpoint
 
 __all__ = ["Alphabet", "Rows", "minimal"]
 
@@ -69,8 +70,11 @@ class Alphabet:
         return found
 
 
-def minimal(alphabet: Alphabet, rows: Rows, accepting: list[bool]) -> CharDfa | None:
-    """The minimal automaton, ``None`` where it accepts nothing. All states are reached from state 0."""
+def minimal(alphabet: Alphabet, rows: Rows, accepting: list[bool], is_refined: bool = False) -> CharDfa | None:
+    """The minimal automaton, ``None`` where it accepts nothing. All states are reached from state 0.
+
+    ``is_refined``: no two states are alike already.
+    """
     before: list[list[int]] = [[] for _ in rows]
     for state, row in enumerate(rows):
         for _, target in row:
@@ -80,7 +84,9 @@ def minimal(alphabet: Alphabet, rows: Rows, accepting: list[bool]) -> CharDfa | 
         return None
     if -1 in distances:
         rows = [[move for move in row if distances[move[1]] >= 0] for row in rows]
-    blocks = _refine(rows, before, _first_blocks(rows, before, distances))
+    blocks = list(range(len(rows)))
+    if not is_refined:
+        blocks = _refine(rows, before, _first_blocks(rows, before, distances))
     return _quotient(alphabet, rows, accepting, blocks)
 
 
@@ -125,6 +131,7 @@ def _refine(rows: Rows, before: list[list[int]], blocks: list[int]) -> list[int]
             members[block].add(state)
     changed: Iterable[int] = [state for state, block in enumerate(blocks) if block >= 0]
     while changed:
+        checkpoint()
         touched: dict[int, list[int]] = {}
         for state in changed:
             block = blocks[state]
@@ -178,7 +185,9 @@ def _quotient(alphabet: Alphabet, rows: Rows, accepting: list[bool], blocks: lis
             block = blocks[target]
             united[block] = united.get(block, 0) | mask
             example[block] = target
-        moves = sorted((*span, block) for block, mask in united.items() for span in alphabet.ranges(mask))
+        moves = [(low, high, block) for block, mask in united.items() for low, high in alphabet.ranges(mask)]
+        if len(united) > 1:
+            moves.sort()
         for low, high, block in moves:
             if block not in numbers:
                 numbers[block] = len(representatives)

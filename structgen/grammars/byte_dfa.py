@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
+import numpy as np
 import numpy.typing as npt
 
 __all__ = ["ByteDfa"]
@@ -24,3 +26,26 @@ class ByteDfa:
 
     transitions: npt.NDArray[Any]
     accepting: npt.NDArray[Any]
+
+    @cached_property
+    def distances(self) -> list[int]:
+        """The bytes from each state to the nearest end."""
+        before: list[list[int]] = [[] for _ in self.accepting]
+        for state, row in enumerate(self.transitions):
+            for target in np.unique(row):
+                if target >= 0:
+                    before[int(target)].append(state)
+        found = [0 if accepts else -1 for accepts in self.accepting]
+        reached = [state for state, distance in enumerate(found) if distance == 0]
+        for state in reached:
+            for earlier in before[state]:
+                if found[earlier] < 0:
+                    found[earlier] = found[state] + 1
+                    reached.append(earlier)
+        return found
+
+    @cached_property
+    def alphabet(self) -> int:
+        """The bytes that it reads, as a 256-bit integer."""
+        used = np.packbits((self.transitions >= 0).any(axis=0), bitorder="little")
+        return int.from_bytes(used.tobytes(), "little")

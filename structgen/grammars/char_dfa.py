@@ -10,7 +10,7 @@ from weakref import WeakValueDictionary
 import numpy as np
 import numpy.typing as npt
 
-from structgen.errors import GrammarLimitExceeded
+from structgen.grammars._dfa_lengths import LengthQueries, Lengths, compute_lengths
 
 __all__ = ["FIRST_SURROGATE", "LAST_SURROGATE", "MAX_CODE_POINT", "MAX_STATES", "CharDfa", "Intervals", "Lengths"]
 
@@ -35,21 +35,6 @@ class Intervals(NamedTuple):
     """int32[intervals]"""
     accepting: npt.NDArray[Any]
     """bool[states]"""
-
-
-class Lengths(NamedTuple):
-    """From which states some accepted text of exactly so many characters leads on; periodic in the end."""
-
-    sets: tuple[int, ...]
-    """By number of characters, a bit for each state."""
-    loop: int
-    """Where the sets begin to come again: after the last one comes ``sets[loop]``."""
-
-    def of(self, length: int) -> int:
-        """The states from which exactly ``length`` characters can lead to the end, a bit for each."""
-        if length < len(self.sets):
-            return self.sets[length]
-        return self.sets[self.loop + (length - self.loop) % (len(self.sets) - self.loop)]
 
 
 class CharDfa:
@@ -114,11 +99,16 @@ class CharDfa:
         """Where each interval of ``state`` leads."""
         return self.targets[self.starts[state] : self.starts[state + 1]]
 
+    def spans(self, state: int) -> list[tuple[int, int, int]]:
+        """The intervals of ``state``: low, high and where it leads."""
+        places = slice(self.starts[state], self.starts[state + 1])
+        return list(zip(self.lows[places], self.highs[places], self.targets[places], strict=True))
+
     @cached_property
     def shortest(self) -> tuple[int, ...]:
         """The number of characters of the shortest text that leads from each state to the end."""
         distances = [0 if accepts else -1 for accepts in self.accepting]
-        before = self._before
+        before = self.before
         reached = [state for state, accepts in enumerate(self.accepting) if accepts]
         for state in reached:
             for earlier in before[state]:
@@ -130,20 +120,31 @@ class CharDfa:
     @cached_property
     def longest(self) -> int | None:
         """The number of characters of the longest text, ``None`` where there is none."""
-        before = self._before
-        waiting = [len(set(self.successors(state))) for state in range(len(self))]
+        if any(state in self.successors(state) for state in range(len(self))):  # by far the most common circle
+            return None
+        order = self.bottom_up
+        if len(order) < len(self):
+            return None
         heights = [0] * len(self)
-        done = [state for state, count in enumerate(waiting) if not count]
-        for state in done:
-            for earlier in before[state]:
-                heights[earlier] = max(heights[earlier], heights[state] + 1)
-                waiting[earlier] -= 1
-                if not waiting[earlier]:
-                    done.append(earlier)
-        return heights[0] if len(done) == len(self) else None
+        for state in order:
+            heights[state] = max((heights[target] + 1 for target in self.successors(state)), default=0)
+        return heights[0]
 
     @cached_property
-    def _before(self) -> list[list[int]]:
+    def bottom_up(self) -> list[int]:
+        """The states that no circle can be reached from, each after all that it leads to."""
+        waiting = [len(set(self.successors(state))) for state in range(len(self))]
+        order = [state for state, count in enumerate(waiting) if not count]
+        for state in order:
+            for earlier in self.before[state]:
+                waiting[earlier] -= 1
+                if not waiting[earlier]:
+                    order.append(earlier)
+        return order
+
+    @cached_property
+    def before(self) -> list[list[int]]:
+        """The states that lead to each state."""
         before: list[list[int]] = [[] for _ in self.accepting]
         for state in range(len(self)):
             for target in set(self.successors(state)):
@@ -157,42 +158,14 @@ class CharDfa:
         Raises
         ------
         GrammarLimitExceeded
-            The sets do not repeat within `MAX_STATES` lengths.
+            The sets do not repeat within 20,000 lengths.
         """
-        masks = [0] * len(self)
-        for state in range(len(self)):
-            for target in self.successors(state):
-                masks[target] |= 1 << state
-        current = sum(1 << state for state, accepts in enumerate(self.accepting) if accepts)
-        seen: dict[int, int] = {}
-        while current not in seen:
-            if len(seen) == MAX_STATES:
-                raise _too_many_lengths()
-            seen[current] = len(seen)
-            current = _union(masks, current)
-        return Lengths(tuple(seen), seen[current])
+        return compute_lengths(self)
 
-    def reached(self, length: int) -> set[int]:
-        """The states in which a text of exactly ``length`` characters may be.
-
-        Raises
-        ------
-        GrammarLimitExceeded
-            These sets do not repeat within `MAX_STATES` lengths.
-        """
-        current = frozenset({0})
-        seen: dict[frozenset[int], int] = {}
-        order: list[frozenset[int]] = []
-        while len(order) < length and current:
-            if current in seen:
-                start = seen[current]
-                return set(order[start + (length - start) % (len(order) - start)])
-            if len(order) == MAX_STATES:
-                raise _too_many_lengths()
-            seen[current] = len(order)
-            order.append(current)
-            current = frozenset(target for state in current for target in self.successors(state))
-        return set(current)
+    @cached_property
+    def queries(self) -> LengthQueries:
+        """Whether a text within bounds on the length leads from a state to the end."""
+        return LengthQueries(self)
 
     @cached_property
     def intervals(self) -> Intervals:
@@ -201,22 +174,6 @@ class CharDfa:
             np.array(part, np.int32) for part in (self.starts, self.lows, self.highs, self.targets)
         )
         return Intervals(starts, lows, highs, targets, np.array(self.accepting, np.bool_))
-
-
-def _too_many_lengths() -> GrammarLimitExceeded:
-    return GrammarLimitExceeded(
-        f"the lengths that a pattern allows do not repeat within {MAX_STATES:,}; simplify the pattern"
-    )
-
-
-def _union(masks: list[int], chosen: int) -> int:
-    """The union of the masks whose bit is in ``chosen``."""
-    union = 0
-    while chosen:
-        bit = chosen & -chosen
-        union |= masks[bit.bit_length() - 1]
-        chosen ^= bit
-    return union
 
 
 _interned: WeakValueDictionary[tuple[object, ...], CharDfa] = WeakValueDictionary()

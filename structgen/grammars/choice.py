@@ -4,16 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from typing_extensions import Unpack
+
 from structgen.errors import EmptyLanguage, InvalidGrammar
 from structgen.grammars.expr import Rule, alternation, literal
+from structgen.grammars.limits import Limits
+from structgen.grammars.recipe import front_end
 from structgen.grammars.token_automaton import TokenAutomaton
 from structgen.grammars.vocabulary import TokenVocabulary
 
 __all__ = ["compile_choice"]
 
 
-def compile_choice(texts: Sequence[str], vocabulary: TokenVocabulary) -> TokenAutomaton:
+@front_end("choice")
+def compile_choice(texts: Sequence[str], vocabulary: TokenVocabulary, **limits: Unpack[Limits]) -> TokenAutomaton:
     """The automaton of exactly these texts.
+
+    Parameters
+    ----------
+    texts : sequence of str
+        At least one.
+    vocabulary : TokenVocabulary
+        The model's tokens.
+    **limits
+        On time, states and memory; see `Limits`.
 
     Raises
     ------
@@ -21,6 +35,8 @@ def compile_choice(texts: Sequence[str], vocabulary: TokenVocabulary) -> TokenAu
         There is no text to choose.
     InvalidGrammar
         ``texts`` is one string, holds something that is no string, or a text that has no UTF-8.
+    GrammarLimitExceeded
+        A limit is passed.
     """
     if isinstance(texts, str):
         raise InvalidGrammar("a choice is between several strings, in a list")

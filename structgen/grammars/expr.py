@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from weakref import WeakValueDictionary
 
+from structgen.grammars.limits import checkpoint
+
 __all__ = [
     "EPSILON",
     "NEVER",
@@ -150,6 +152,7 @@ def intern(kind: type[Expr], *fields: object) -> Expr:
     key = (kind, *fields)
     found = _interned.get(key)
     if found is None:
+        checkpoint()
         found = kind(*fields)
         found = _interned.setdefault(key, found)  # another thread's, should it have been first
     return found

@@ -16,7 +16,10 @@ SATURATED = 2**31 - 1
 """A `Language.size` of so many or more, infinitely many among them."""
 
 _SMALL = 32
-"""A language of at most so many texts is given by them."""
+"""A language of at most so many texts is given by them,"""
+
+_SHORT = 256
+"""unless they must be longer than this."""
 
 _CHARACTERS = MAX_CODE_POINT + 1 - (LAST_SURROGATE + 1 - FIRST_SURROGATE)
 
@@ -25,8 +28,8 @@ class Language:
     """A set of strings. Immutable; made by the class methods and operators, which keep equal ones identical.
 
     A language is given either by its texts or by an automaton with bounds on the number of characters, which stay
-    outside of the automaton so that large ones cost nothing. One of at most 32 texts is always given by them; a longer
-    list is where it was made from one. So equal languages are one object but for a long list and an automaton.
+    outside of the automaton so that large ones cost nothing. One of at most 32 texts is always given by them, but for
+    huge ones; a longer list is where it was made from one. So equal languages are most often one object.
 
     Attributes
     ----------
@@ -65,11 +68,11 @@ class Language:
                 dfa = None
             else:
                 low, high = _needed_bounds(dfa, low, high)
-        if (high is not None and high < low) or (dfa is not None and not _has_member(dfa, low, high)):
+        if (high is not None and high < low) or (dfa is not None and not dfa.queries.can_end(0, low, high)):
             return NOTHING
         if dfa is None:
             return _intern(None, None, low, high) if high != 0 else _intern(("",), None, 0, None)
-        if high is not None or dfa.longest is not None:
+        if low <= _SHORT and (high is not None or dfa.longest is not None):
             few = _members(dfa, low, high, _SMALL)
             if few is not None:
                 return _intern(few, None, 0, None)
@@ -172,15 +175,6 @@ def _needed_bounds(dfa: CharDfa, low: int, high: int | None) -> tuple[int, int |
     return low, high
 
 
-def _has_member(dfa: CharDfa, low: int, high: int | None) -> bool:
-    """Whether ``dfa`` accepts a text of ``low`` to ``high`` characters."""
-    if not low:
-        return high is None or dfa.shortest[0] <= high
-    if high is None:
-        return dfa.longest is None or dfa.longest >= low
-    return any(low + dfa.shortest[state] <= high for state in dfa.reached(low))
-
-
 def _members(dfa: CharDfa, low: int, high: int | None, limit: int) -> tuple[str, ...] | None:
     """The members of a finite language, ``None`` where there are more than ``limit``.
 
@@ -195,7 +189,7 @@ def _members(dfa: CharDfa, low: int, high: int | None, limit: int) -> tuple[str,
         if len(found) > limit or length == high:
             break
         length += 1
-        following = _longer(dfa, prefixes, limit, _leading(dfa, low - length, None if high is None else high - length))
+        following = _longer(dfa, prefixes, limit, low - length, None if high is None else high - length)
         if following is None:
             return None
         prefixes = following
@@ -203,30 +197,19 @@ def _members(dfa: CharDfa, low: int, high: int | None, limit: int) -> tuple[str,
 
 
 def _longer(
-    dfa: CharDfa, prefixes: list[tuple[str, int]], limit: int, leading: set[int] | None
+    dfa: CharDfa, prefixes: list[tuple[str, int]], limit: int, low: int, high: int | None
 ) -> list[tuple[str, int]] | None:
-    """The prefixes with one more character, ``None`` where there are more than ``limit``."""
+    """The prefixes with one more character that can end within the bounds, ``None`` for more than ``limit``."""
     following: list[tuple[str, int]] = []
     for text, state in prefixes:
         for place in range(dfa.starts[state], dfa.starts[state + 1]):
             target = dfa.targets[place]
-            if leading is None or target in leading:
+            if dfa.queries.can_end(target, low, high):
                 if len(following) + dfa.highs[place] - dfa.lows[place] >= limit:
                     return None
                 points = range(dfa.lows[place], dfa.highs[place] + 1)
                 following += [(text + chr(point), target) for point in points]
     return following
-
-
-def _leading(dfa: CharDfa, low: int, high: int | None) -> set[int] | None:
-    """The states from which ``low`` to ``high`` more characters lead to the end; ``None``: all."""
-    if low <= 0:
-        return None if high is None else {state for state, least in enumerate(dfa.shortest) if least <= high}
-    lengths = dfa.lengths
-    union = 0
-    for length in range(low, low + len(lengths.sets) + 1 if high is None else min(high, low + len(lengths.sets)) + 1):
-        union |= lengths.of(length)
-    return {state for state in range(len(dfa)) if union >> state & 1}
 
 
 def _size(dfa: CharDfa | None, low: int, high: int | None) -> int:

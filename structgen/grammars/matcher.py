@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from types import TracebackType
 from typing import NamedTuple
@@ -12,17 +13,36 @@ from structgen.errors import MatcherClosed
 from structgen.grammars.automaton import StackAutomaton
 from structgen.grammars.automaton._jit import Int32Array
 from structgen.grammars.automaton.tables import FAR
+from structgen.grammars.automaton.walk import NO_BUDGET
+from structgen.grammars.limits import too_many_states
 from structgen.grammars.mask_pool import NO_TOKENS
+from structgen.grammars.verdict import places_of
 from structgen.grammars.vocabulary import TokenVocabulary
 
-__all__ = ["DEAD", "FINISHED", "Explanation", "Matcher"]
+__all__ = ["DEAD", "FINISHED", "Counters", "Explanation", "Matcher"]
 
 DEAD = -1
 """The state after a token that was not allowed."""
 FINISHED = 0
 """The state after an end token; only end tokens may follow."""
 
-_NO_BUDGET = 2 * FAR
+
+
+class Counters:
+    """What all matchers of an automaton have done, counted without a lock: threads at once may lose a few.
+
+    Attributes
+    ----------
+    asked, computed : int
+        Masks that were asked for, and those of them that were not there yet.
+    generations : int
+        How often the automaton's tables were begun.
+    """
+
+    __slots__ = ("asked", "computed", "generations")
+
+    def __init__(self) -> None:
+        self.asked = self.computed = self.generations = 0
 
 
 class Explanation(NamedTuple):
@@ -48,9 +68,17 @@ class Matcher:
         The state before the first token.
     """
 
-    def __init__(self, stacks: StackAutomaton, vocabulary: TokenVocabulary, identity: int) -> None:
+    def __init__(
+        self,
+        stacks: StackAutomaton,
+        vocabulary: TokenVocabulary,
+        identity: int,
+        counters: Counters,
+        max_states: int = sys.maxsize,
+    ) -> None:
         self.start = stacks.start
         self._stacks, self._vocabulary, self._identity = stacks, vocabulary, identity
+        self._counters, self._max_states = counters, max_states
         self._words = vocabulary.masks.rows.shape[1]
         self._closed = False
 
@@ -61,15 +89,27 @@ class Matcher:
         ------
         ValueError
             The vocabulary has no such token.
+        GrammarLimitExceeded
+            The automaton needs more states or bytes than it may have.
+        """
+        if self._closed:
+            self._check(state)
+        after = self._stacks.advance(state, token_id)
+        if after < DEAD:
+            self._check(state)
+            raise ValueError(f"token id {token_id} is not in a vocabulary of {len(self._vocabulary)} tokens")
+        return self._within_limit(after)
+
+    def advance_bytes(self, state: int, text: bytes) -> int:
+        """The state after ``text``, whatever its tokens; `DEAD` where it cannot come.
+
+        Raises
+        ------
+        GrammarLimitExceeded
+            The automaton needs more states or bytes than it may have.
         """
         self._check(state)
-        if not 0 <= token_id < len(self._vocabulary):
-            raise ValueError(f"token id {token_id} is not in a vocabulary of {len(self._vocabulary)} tokens")
-        if self._vocabulary.is_end(token_id) and self._may_end(state):
-            return FINISHED
-        if state <= FINISHED:
-            return DEAD
-        return self._stacks.advance(state, token_id) or DEAD
+        return self._within_limit(self._stacks.advance_bytes(state, text)) if state > FINISHED else DEAD
 
     def fill_mask(self, state: int, row: Int32Array) -> None:
         """Write the mask of ``state`` to ``row``.
@@ -79,19 +119,30 @@ class Matcher:
         row : int32[ceil(V/32)]
             Bit ``i % 32`` of word ``i // 32`` set = token ``i`` allowed.
         """
-        self._check(state)
-        self._check_row(row)
-        if state == DEAD:
-            row[:] = 0
-        else:
-            self._vocabulary.masks.copy((self._identity, state), lambda own: self._write_mask(state, own), row)
+        if self._closed:
+            self._check(state)
+        self._counters.asked += 1
+        try:
+            wrong = self._stacks.fill_mask(state, row)
+        except TypeError:  # no contiguous int32 array
+            self._check_row(row)
+            row[:] = self._mask(state)
+            return
+        if wrong:
+            self._check(state)
+            self._check_row(row)
 
     def fill_masks(self, states: Sequence[int], rows: Int32Array) -> None:
         """Write the mask of ``states[i]`` to ``rows[i]``, int32[states, ceil(V/32)]."""
         if len(states) != len(rows):
             raise ValueError(f"{len(states)} states need as many rows, not {len(rows)}")
-        for state, row in zip(states, rows, strict=True):
-            self.fill_mask(state, row)
+        if self._closed or rows.dtype != np.int32 or not rows.flags.c_contiguous:
+            for state, row in zip(states, rows, strict=True):
+                self.fill_mask(state, row)
+        elif self._stacks.fill_masks(np.array(states, np.int64), rows):
+            for state, row in zip(states, rows, strict=True):
+                self._check(state)
+                self._check_row(row)
 
     def fill_mask_within(self, state: int, row: Int32Array, budget: int) -> bool:
         """Like `fill_mask`, but only tokens after which `distance` is at most ``budget``.
@@ -103,14 +154,16 @@ class Matcher:
         """
         self._check(state)
         self._check_row(row)
-        return self._write_mask(state, row, budget) > 0
+        row[:] = bits = self._mask(state, budget)
+        return bool(bits.any())
 
     def mask_row(self, state: int) -> int:
         """The slot of this state's mask in ``vocabulary.masks.rows``."""
         self._check(state)
         if state == DEAD:
             return NO_TOKENS
-        return self._vocabulary.masks.slot((self._identity, state), lambda row: self._write_mask(state, row))
+        self._counters.asked += 1
+        return self._vocabulary.masks.slot((self._identity, state), lambda row: self._compute(state, row))
 
     def is_accepting(self, state: int) -> bool:
         """Whether the text may end here; end tokens are allowed exactly then."""
@@ -155,8 +208,7 @@ class Matcher:
         self._check(state)
         if state <= FINISHED:
             return Explanation([], b"", state == FINISHED)
-        places = [(rule.name, rule.pointer) for rule in self._stacks.rules(state)]
-        return Explanation(places, self._stacks.next_bytes(state), self._may_end(state))
+        return Explanation(list(places_of(self._stacks, state)), self._stacks.next_bytes(state), self._may_end(state))
 
     def close(self) -> None:
         """Let the states go; calling it again does nothing."""
@@ -180,20 +232,24 @@ class Matcher:
         if row.shape != (self._words,) or row.dtype != np.int32:
             raise ValueError(f"a mask row is int32[{self._words}], not {row.dtype}{list(row.shape)}")
 
+    def _within_limit(self, after: int) -> int:
+        """A state just reached, `DEAD` for the automaton's own number of none."""
+        if after >= self._max_states:  # states are numbered as they come
+            raise too_many_states(self._max_states)
+        return after or DEAD
+
     def _may_end(self, state: int) -> bool:
         return state == FINISHED or (state > FINISHED and self._stacks.is_accepting(state))
 
-    def _write_mask(self, state: int, row: Int32Array, budget: int = _NO_BUDGET) -> int:
-        """Write the mask of ``state``; returns the number of tokens in it."""
-        count = 0
-        if state > FINISHED:
-            count = self._stacks.fill_row(state, row, budget)
-        else:
-            row[:] = 0
-        if self._may_end(state):
-            row |= self._vocabulary.end_row
-            count += len(self._vocabulary.eos_token_ids)
-        return count
+    def _mask(self, state: int, budget: int = NO_BUDGET) -> Int32Array:
+        self._check(state)
+        row = np.empty(self._words, np.int32)
+        self._stacks.fill_mask(state, row, budget)
+        return row
+
+    def _compute(self, state: int, row: Int32Array) -> None:
+        self._counters.computed += 1
+        self._stacks.fill_mask(state, row)
 
     def _forced_byte(self, state: int) -> int | None:
         """The one byte that may come next, where nothing else may."""

@@ -111,6 +111,8 @@ class ObjectSpec:
     """So many obligations, numbered from 0, each to be met by at least one member."""
     ordered: bool = True
     """Declared keys in the order of `names` and all others after them; else any order."""
+    is_set: bool = False
+    """An array of distinct strings instead: its elements are the keys, in brackets and without values."""
 
 
 @dataclass(frozen=True)
@@ -141,8 +143,6 @@ class ArraySpec:
     low: int = 0
     high: int | None = None
     contains: tuple[Contains, ...] = ()
-    unique: bool = False
-    """No two elements are the same JSON value."""
 
 
 def regular(dfa: ByteDfa) -> Expr:

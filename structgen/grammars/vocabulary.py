@@ -12,6 +12,7 @@ from structgen.grammars._token_bytes import read_tokens
 from structgen.grammars._trie import build_trie
 from structgen.grammars.automaton._jit import Int32Array
 from structgen.grammars.automaton.facts import Lengths
+from structgen.grammars.automaton.interior_store import InteriorStore
 from structgen.grammars.automaton.walk import Trie
 from structgen.grammars.mask_pool import MaskPool
 
@@ -62,6 +63,7 @@ class TokenVocabulary:
         self._end_tokens = frozenset(self.eos_token_ids)
         self._trie = build_trie(self._bytes)
         self._lengths = _measure(self._bytes)
+        self._interiors = InteriorStore(self._trie, self.eos_token_ids)
         self.end_row: Int32Array = self._row(self.eos_token_ids)
         """The mask of the end tokens, int32[ceil(V/32)]."""
         texts = (token for token, text in enumerate(self._bytes) if text)
@@ -112,7 +114,7 @@ class TokenVocabulary:
         return len(self._bytes)
 
     def __repr__(self) -> str:
-        return f"TokenVocabulary({len(self):,} tokens, {len(self._trie.nodes) - 1:,} trie nodes)"
+        return f"TokenVocabulary({len(self):,} tokens, {len(self._trie) - 1:,} trie nodes)"
 
     def token_bytes(self, token_id: int) -> bytes:
         """What ``token_id`` spells; ``b""`` for special and end tokens and ids without a token."""
@@ -132,6 +134,11 @@ class TokenVocabulary:
     def trie(self) -> Trie:
         """The trie of the tokens that are text."""
         return self._trie
+
+    @property
+    def interiors(self) -> InteriorStore:
+        """What the grammars over this vocabulary share."""
+        return self._interiors
 
     @property
     def lengths(self) -> Lengths:

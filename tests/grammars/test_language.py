@@ -112,6 +112,7 @@ def test_emptiness_is_exact_with_bounds_on_the_length(seed, low, high):
     assert Language.of_dfa(dfa, low, high).is_empty == (not lengths[0].intersection(wanted))
     for state in range(len(dfa)):
         assert lengths[state] == {length for length in range(41) if dfa.lengths.of(length) >> state & 1}
+        assert dfa.queries.can_end(state, low, high) == (not lengths[state].isdisjoint(wanted))
 
 
 def lengths_by_walking(dfa, limit):

@@ -3,61 +3,108 @@
 from __future__ import annotations
 
 import itertools
+import json
 import threading
 from collections.abc import Callable
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
 from structgen.errors import EmptyLanguage, GrammarLimitExceeded
 from structgen.grammars.automaton import walk
-from structgen.grammars.automaton._jit import Int32Array
-from structgen.grammars.automaton.analysis import analyse
+from structgen.grammars.automaton._jit import Int32Array, Int32Table, Int64Array
+from structgen.grammars.automaton.analysis import analyse, callees
 from structgen.grammars.automaton.determinize import rehash_states
-from structgen.grammars.automaton.facts import Called, Lengths
+from structgen.grammars.automaton.facts import Called, Facts, Lengths
+from structgen.grammars.automaton.fill import advance_token, fill_mask, fill_masks
 from structgen.grammars.automaton.frame_tables import write_array, write_object
 from structgen.grammars.automaton.frames import rehash_frames
+from structgen.grammars.automaton.interior_store import InteriorStore
 from structgen.grammars.automaton.lowering import Lowering
 from structgen.grammars.automaton.registers import rehash_registers
-from structgen.grammars.automaton.stacks import after_token, rehash_sets, start_set
+from structgen.grammars.automaton.spellings import enter_extension, rehash_extensions, rehash_spellings
+from structgen.grammars.automaton.stacks import rehash_sets, start_set
+from structgen.grammars.automaton.string_records import rehash_strings
+from structgen.grammars.automaton.string_tables import StringTables
 from structgen.grammars.automaton.tables import (
     ACCEPT,
     ARRAY_RULE,
     BYTESETS,
+    C_DONE,
+    C_WANTED_KEYS,
+    C_WANTED_LEAF,
     C_WANTED_RULE,
+    C_WANTED_SPELLING,
     C_WANTED_TABLE,
+    CALL,
+    EXTENSIONS,
+    F_BYTES,
+    F_FINAL,
     FAR,
     I_STATE,
     ITEMS,
+    LINKS,
     MEMO,
     N_BYTESETS,
+    N_LINKS,
     N_MEMO,
     N_NODES,
+    N_REGISTERS,
+    N_ROWS,
     N_RULES,
     N_SETS,
+    N_STATES,
+    NO_SPELLING,
+    NO_STATE,
     NODES,
     NOTHING,
     OBJECT_RULE,
     Q_DISTANCE,
+    RECORDS,
     REGISTERS,
     RULES,
+    S_DISTANCE,
+    S_FLAGS,
+    S_ROW,
     S_RULE,
     SETS,
+    SPELLINGS,
     STATES,
+    STRING_RULE,
+    TOKEN,
+    TRANSITIONS,
+    U_FIRST,
     U_KIND,
+    U_LEAF,
     U_NODE,
+    U_STATE,
+    InteriorWanted,
+    KeysWanted,
     OutOfRoom,
     RuleWanted,
     Tables,
 )
 from structgen.grammars.automaton.value_facts import is_spellable
-from structgen.grammars.automaton.walk import Trie
+from structgen.grammars.automaton.walk import NO_BUDGET
+from structgen.grammars.byte_dfa import ByteDfa
 from structgen.grammars.expr import Rule
-from structgen.grammars.values import ArrayValue, ObjectSpec, ObjectValue
+from structgen.grammars.values import ArrayValue, ObjectSpec, ObjectValue, Regular, StringValue
 
-__all__ = ["StackAutomaton"]
+__all__ = ["Size", "StackAutomaton"]
 
 _Result = TypeVar("_Result")
+
+_WANTED = (OutOfRoom, RuleWanted, KeysWanted, InteriorWanted)
+"""What compiled code stops for."""
+
+
+class Size(NamedTuple):
+    """How much an automaton holds."""
+
+    states: int
+    rules: int
+    registers: int
+    bytes: int
 
 
 class StackAutomaton:
@@ -71,10 +118,12 @@ class StackAutomaton:
         What a text must match.
     lengths : Lengths
         Of the vocabulary, for distances.
-    trie : Trie
-        Of the vocabulary's tokens.
+    interiors : InteriorStore
+        Of the vocabulary.
     max_bytes : int
         Limit on the tables.
+    facts : dict, optional
+        Of the rules, where they are known.
 
     Raises
     ------
@@ -84,23 +133,43 @@ class StackAutomaton:
         A rule is left-recursive.
     """
 
-    def __init__(self, start: Rule, lengths: Lengths, trie: Trie, max_bytes: int) -> None:
-        self._facts = analyse(start, lengths)
+    def __init__(
+        self,
+        start: Rule,
+        lengths: Lengths,
+        interiors: InteriorStore,
+        max_bytes: int,
+        facts: dict[Called, Facts] | None = None,
+    ) -> None:
+        self._facts = analyse(start, lengths) if facts is None else facts
         if not self._facts[start].productive:
             raise EmptyLanguage(f"{start.name} is unsatisfiable: no text matches it")
-        self._lengths, self._trie, self._max_bytes = lengths, trie, max_bytes
+        self._start, self._lengths, self._interiors, self._max_bytes = start, lengths, interiors, max_bytes
         self._tables = Tables()
         self._lock = threading.RLock()
         self._rule_numbers: dict[Called, int] = {start: 0}
         self._rules: list[Called] = []  # by number
         self._byteset_numbers: dict[int, int] = {}
+        self._holders: dict[Called, Called] | None = None
+        self._keys: dict[tuple[ObjectSpec, frozenset[str]], int] = {}
+        self._key_sets: dict[int, tuple[ObjectSpec, frozenset[str]]] = {}
+        self._strings = StringTables(self._tables, self._make_room, lengths.single)
         self._publish_rules()
         self.start = self._run(lambda memory: start_set(memory, 0))
+
+    def renewed(self) -> StackAutomaton:
+        """The automaton of the same grammar with empty tables."""
+        return StackAutomaton(self._start, self._lengths, self._interiors, self._max_bytes, self._facts)
+
+    def size(self) -> Size:
+        """Count what is there."""
+        tables = self._tables
+        return Size(self.states, tables.count(N_RULES), tables.count(N_REGISTERS) - 1, self.nbytes)
 
     @property
     def nbytes(self) -> int:
         """Bytes of the tables."""
-        return self._tables.memory.nbytes
+        return self._tables.nbytes
 
     @property
     def states(self) -> int:
@@ -108,27 +177,53 @@ class StackAutomaton:
         return self._tables.count(N_SETS)
 
     def advance(self, state: int, token_id: int) -> int:
-        """The state after a token, by its bytes or, where it has none, as a special token; 0 where it cannot come."""
-        _, _, starts, text = self._trie
-        first, end = starts[token_id], starts[token_id + 1]
-        if first == end:
-            return self._run(lambda memory: after_token(memory, state, token_id))
-        return self._run(lambda memory: walk.advance(memory, text, first, end, state))
+        """The state after a token: 0 after an end token that may come, -1 where ``token_id`` cannot come.
+
+        What is no state or no token gives `NO_STATE_THERE` or `NO_TOKEN`.
+        """
+        with self._lock:
+            while True:
+                interiors, _ = self._interiors.snapshot
+                try:
+                    return advance_token(self._tables.address, interiors, state, token_id)
+                except _WANTED as wanted:
+                    self._provide(wanted)
 
     def advance_bytes(self, state: int, text: bytes) -> int:
         """The state after ``text``, 0 where it cannot come."""
         array = np.frombuffer(bytearray(text), np.uint8)
         return self._run(lambda memory: walk.advance(memory, array, 0, len(array), state))
 
-    def fill_row(self, state: int, row: Int32Array, budget: int = 2 * FAR) -> int:
-        """Write the mask of ``state`` without end tokens; returns the number of tokens in it."""
-        nodes, tokens, _, _ = self._trie
-        return self._run(lambda memory: walk.fill_row(memory, nodes, tokens, state, budget, row))
+    def fill_mask(self, state: int, row: Int32Array, budget: int = NO_BUDGET) -> int:
+        """Write the mask of ``state``, end tokens included; returns 0, or `NO_STATE_THERE` or `NO_ROW`.
+
+        But for end tokens only those after which an end is at most ``budget`` tokens away.
+        """
+        with self._lock:
+            while True:
+                interiors, _held = self._interiors.snapshot
+                try:
+                    return fill_mask(self._tables.address, interiors, state, budget, row)
+                except _WANTED as wanted:
+                    self._provide(wanted)
+
+    def fill_masks(self, states: Int64Array, rows: Int32Table) -> int:
+        """Like `fill_mask` for many."""
+        begin = 0
+        with self._lock:
+            while True:
+                interiors, _held = self._interiors.snapshot
+                try:
+                    return fill_masks(self._tables.address, interiors, states, rows, begin)
+                except _WANTED as wanted:
+                    begin = self._tables.count(C_DONE)
+                    self._provide(wanted)
 
     def successors(self, state: int, limit: int) -> list[int] | None:
         """The distinct states one token on, ``None`` where there are more than ``limit``."""
         found = np.empty(limit, np.int32)
-        count = self._run(lambda memory: walk.successors(memory, self._trie.nodes, state, found))
+        interiors, _held = self._interiors.snapshot
+        count = self._run(lambda memory: walk.successors(memory, interiors, state, found))
         return None if count < 0 else [int(one) for one in found[:count]]
 
     def next_bytes(self, state: int) -> bytes:
@@ -151,11 +246,23 @@ class StackAutomaton:
         return int(self._tables[SETS][state, Q_DISTANCE])
 
     def rules(self, state: int) -> list[Called]:
-        """The rules and values that a text in ``state`` may be in."""
+        """The rules that a text in ``state`` may be in; a value that several hold stands for itself."""
         first, count = self._items_of(state)
         states, items = self._tables[STATES], self._tables[ITEMS]
         found = {int(states[items[place, 0], S_RULE]) for place in range(first, first + count) if items[place, 0]}
-        return [self._rules[number] for number in sorted(found)]
+        return list(dict.fromkeys(self._holder(self._rules[number]) for number in sorted(found)))
+
+    def _holder(self, one: Called) -> Called:
+        """The rule that holds a value, where there is only one."""
+        if isinstance(one, Rule):
+            return one
+        if self._holders is None:
+            holders: dict[Called, Called] = {}
+            for rule in self._facts:
+                for value in callees(rule) if isinstance(rule, Rule) else ():
+                    holders[value] = value if value in holders else rule
+            self._holders = holders
+        return self._holders.get(one, one)
 
     def _items_of(self, state: int) -> tuple[int, int]:
         if state == NOTHING:
@@ -169,26 +276,45 @@ class StackAutomaton:
             while True:
                 try:
                     return work(self._tables.address)
-                except OutOfRoom:
-                    self._grow(self._tables.count(C_WANTED_TABLE))
-                except RuleWanted:
-                    self._lower(self._tables.count(C_WANTED_RULE))
+                except _WANTED as wanted:
+                    self._provide(wanted)
 
-    def _grow(self, table: int) -> None:
+    def _provide(self, wanted: Exception) -> None:
+        """Make the room, the rule, the keys or the interior for want of which compiled code has stopped."""
+        count = self._tables.count
+        if isinstance(wanted, OutOfRoom):
+            self._grow(count(C_WANTED_TABLE))
+        elif isinstance(wanted, RuleWanted):
+            self._lower(count(C_WANTED_RULE))
+        elif isinstance(wanted, KeysWanted):
+            self._extend(count(C_WANTED_KEYS), count(C_WANTED_SPELLING))
+        else:
+            leaf, trie, node, state = (count(C_WANTED_LEAF + place) for place in range(4))
+            self._run(lambda memory: self._interiors.add(memory, leaf, trie, node, state))
+
+    def _grow(self, table: int, rows: int = 0) -> None:
         if self.nbytes > self._max_bytes:
             raise GrammarLimitExceeded(
                 f"the automaton needs more than max_bytes={self._max_bytes:,}; simplify the grammar"
             )
-        self._tables.grow(table)
+        self._tables.grow(table, rows)
         if table == STATES:
             rehash_states(self._tables.address)
             rehash_frames(self._tables.address)
         elif table == REGISTERS:
             rehash_registers(self._tables.address)
+        elif table == SPELLINGS:
+            rehash_spellings(self._tables.address)
+        elif table == EXTENSIONS:
+            rehash_extensions(self._tables.address)
         elif table == SETS:
             rehash_sets(self._tables.address)
+        elif table == RECORDS:
+            rehash_strings(self._tables.address)
         elif table == MEMO:  # only a cache: it fills again
             self._tables.set_count(N_MEMO, 0)
+        elif table == LINKS:
+            self._tables.set_count(N_LINKS, 0)
 
     def _lower(self, number: int) -> None:
         one = self._rules[number]
@@ -199,6 +325,15 @@ class StackAutomaton:
         elif isinstance(one, ArrayValue):
             written = write_array(self._tables, one.spec, number, self._number_of, self._facts)
             self._write(number, ARRAY_RULE, written)
+        elif isinstance(one, StringValue):
+            self._write(number, STRING_RULE, self._strings.string(one.language, number))
+            dfa = one.language.dfa
+            leaf, values = (
+                (self._interiors.leaf(one.language), 0) if dfa is None else (self._interiors.leaf(dfa), len(dfa))
+            )
+            self._tables[RULES][number, [U_LEAF, U_FIRST]] = leaf, values
+        elif isinstance(one, Regular):
+            self._write_regular(number, one.dfa)
         else:
             raise TypeError(f"no such value: {one!r}")
 
@@ -206,12 +341,56 @@ class StackAutomaton:
         self._publish_rules()
         self._tables[RULES][number, [U_KIND, U_NODE]] = kind, written
 
+    def _write_regular(self, number: int, dfa: ByteDfa) -> None:
+        """Write the states of ``dfa``, whose transitions are all known."""
+        size, state, row = len(dfa.accepting), self._tables.count(N_STATES), self._tables.count(N_ROWS)
+        self._make_room(STATES, state + size)
+        self._make_room(TRANSITIONS, row + size)
+        targets = self._tables[TRANSITIONS][row : row + size]
+        targets[:] = np.where(dfa.transitions >= 0, dfa.transitions + state, NO_STATE)
+        states = self._tables[STATES][state : state + size]
+        states[:] = 0
+        states[:, S_FLAGS] = F_BYTES * (dfa.transitions >= 0).any(axis=1) + F_FINAL * dfa.accepting
+        spellable = dfa.alphabet & ~self._lengths.single == 0
+        states[:, S_DISTANCE] = dfa.distances if spellable else FAR
+        states[:, S_RULE] = number
+        states[:, S_ROW] = range(row, row + size)
+        self._tables.set_count(N_STATES, state + size)
+        self._tables.set_count(N_ROWS, row + size)
+        self._tables[RULES][number, [U_NODE, U_STATE, U_FIRST]] = 0, state, state
+        self._tables[RULES][number, U_LEAF] = self._interiors.leaf(dfa)
+
     def _number_of(self, one: Called) -> int:
         return self._rule_numbers.setdefault(one, len(self._rule_numbers))
 
     def _write_object(self, number: int, spec: ObjectSpec) -> int:
-        spellable = is_spellable(self._lengths)
-        return write_object(self._tables, spec, number, 0, self._number_of, self._facts, spellable=spellable)
+        keys, spellable = self._keys_of(spec, frozenset()), is_spellable(self._lengths)
+        return write_object(self._tables, spec, number, keys, self._number_of, self._facts, spellable=spellable)
+
+    def _keys_of(self, spec: ObjectSpec, seen: frozenset[str]) -> int:
+        """The automaton of the keys of ``spec``, undeclared ones that have been ``seen`` among the names."""
+        keys = self._keys.get((spec, seen))
+        if keys is None:
+            names = [*spec.names, *sorted(seen)]
+            keys = self._strings.keys(names, [one.keys for one in spec.others], 0)
+            self._keys[spec, seen] = keys
+            self._key_sets[keys] = spec, seen
+        return keys
+
+    def _extend(self, keys: int, spelling: int) -> None:
+        """Write the keys that are left when the one that was spelled so has been there."""
+        spec, seen = self._key_sets[keys]
+        extended = self._keys_of(spec, seen | {self._spelled(spelling)})
+        self._run(lambda memory: enter_extension(memory, keys, spelling, extended))
+
+    def _spelled(self, spelling: int) -> str:
+        """The key that was spelled so, quotes included."""
+        spelled = bytearray()
+        while spelling != NO_SPELLING:
+            spelling, byte = (int(value) for value in self._tables[SPELLINGS][spelling])
+            spelled.append(byte)
+        text: str = json.loads(spelled[::-1].removeprefix(b'"').join((b'"', b'"')))
+        return text
 
     def _lower_rule(self, number: int, rule: Rule) -> None:
         first = self._tables.count(N_NODES)
@@ -223,6 +402,9 @@ class StackAutomaton:
         self._tables.set_count(N_NODES, end)
         self._publish_bytesets()
         self._publish_rules()
+        reads_bytes_only = all(node.kind not in (CALL, TOKEN) for node in lowering.nodes)
+        self._tables[RULES][number, U_FIRST] = first
+        self._tables[RULES][number, U_LEAF] = self._interiors.leaf(rule.body) if reads_bytes_only else 0
         self._tables[RULES][number, U_NODE] = entry
 
     def _publish_bytesets(self) -> None:
@@ -243,5 +425,5 @@ class StackAutomaton:
         self._tables.set_count(N_RULES, total)
 
     def _make_room(self, table: int, rows: int) -> None:
-        while rows > len(self._tables[table]):
-            self._grow(table)
+        if rows > len(self._tables[table]):
+            self._grow(table, rows)

@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from structgen.grammars.automaton._jit import Memory, compiled, inner, int64
+from structgen.grammars.automaton._jit import Memory, compiled, inner, int64, rare
+from structgen.grammars.automaton.strings import fill_string_transition, string_start, string_step
 from structgen.grammars.automaton.tables import (
     BYTES,
     BYTESETS,
@@ -38,6 +39,7 @@ from structgen.grammars.automaton.tables import (
     N_ROWS,
     N_STATE_NODES,
     N_STATES,
+    NO_ROW,
     NO_STATE,
     NODE_WORK,
     NODES,
@@ -54,8 +56,11 @@ from structgen.grammars.automaton.tables import (
     STATE_HASH,
     STATE_NODES,
     STATES,
+    STRING,
+    STRING_RULE,
     TOKEN,
     TRANSITIONS,
+    U_KIND,
     U_NODE,
     U_STATE,
     V_EPOCH,
@@ -206,7 +211,7 @@ def _append_state(m: Memory, found: int) -> int:
     return state
 
 
-@inner
+@rare
 def _intern_state(m: Memory, found: int) -> int:
     """The state with the nodes of the list, an old one where there is one."""
     _sort_list(m, found)
@@ -222,7 +227,7 @@ def _intern_state(m: Memory, found: int) -> int:
     return state
 
 
-@inner
+@rare
 def _fill_transition(m: Memory, state: int, byte: int) -> int:
     alike = np.empty(8, np.int64)  # the bytes that every node treats as it does this one
     for word in range(8):
@@ -250,8 +255,15 @@ def _fill_transition(m: Memory, state: int, byte: int) -> int:
 @inner
 def next_state(m: Memory, state: int, byte: int) -> int:
     """The state of the same rule after ``byte``, or `NO_STATE`; built when first asked for."""
-    target = cell(m, TRANSITIONS, cell(m, STATES, state, S_ROW), byte)
-    return target if target != HOLE else _fill_transition(m, state, byte)
+    row = cell(m, STATES, state, S_ROW)
+    if row == NO_ROW:
+        return string_step(m, state, byte)
+    target = cell(m, TRANSITIONS, row, byte)
+    if target != HOLE:
+        return target
+    if cell(m, STATES, state, S_COUNT) == STRING:
+        return fill_string_transition(m, state, byte)
+    return _fill_transition(m, state, byte)
 
 
 @inner
@@ -281,7 +293,10 @@ def start_state(m: Memory, rule: int) -> int:
         if node < 0:
             set_count(m, C_WANTED_RULE, rule)
             raise RuleWanted
-        state = _intern_state(m, _reach(m, node, _open_list(m)))
+        if cell(m, RULES, rule, U_KIND) == STRING_RULE:
+            state = string_start(m, node)
+        else:
+            state = _intern_state(m, _reach(m, node, _open_list(m)))
         put(m, RULES, rule, U_STATE, state)
     return state
 
@@ -291,7 +306,7 @@ def rehash_states(m: Memory) -> None:
     """Enter every state into an emptied `STATE_HASH`."""
     last = rows_of(m, STATE_HASH) - 1
     for state in range(CLOSED + 1, get_count(m, N_STATES)):
-        if cell(m, STATES, state, S_COUNT) == 0:  # no set of nodes
+        if cell(m, STATES, state, S_COUNT) <= 0:  # no set of nodes
             continue
         slot = _hash(m, STATE_NODES, cell(m, STATES, state, S_NODES), cell(m, STATES, state, S_COUNT)) & last
         while cell(m, STATE_HASH, slot, 0) != 0:

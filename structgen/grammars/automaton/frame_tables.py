@@ -23,16 +23,11 @@ from structgen.grammars.automaton.tables import (
     WORDS,
     Tables,
 )
-from structgen.grammars.automaton.value_facts import member_tokens, other_tokens
+from structgen.grammars.automaton.value_facts import member_tokens, other_tokens, value_tokens
 from structgen.grammars.expr import Rule
 from structgen.grammars.values import ArraySpec, Item, ObjectSpec
 
-__all__ = ["key_order", "write_array", "write_object"]
-
-
-def key_order(spec: ObjectSpec) -> list[int]:
-    """Places in `names` in the order of the names' code points: the order in which the automaton numbers them."""
-    return sorted(range(len(spec.names)), key=spec.names.__getitem__)
+__all__ = ["write_array", "write_object"]
 
 
 def write_object(
@@ -60,28 +55,27 @@ def write_object(
     spellable : bool
         Whether every byte is a token, so that keys can be counted in bytes.
     """
-    order = key_order(spec)
-    number = {place: name for name, place in enumerate(order)}
-    names = []
-    for name, place in enumerate(order):
-        value = spec.values[place]
-        names.append(
-            (
-                number_of(value) if value is not None else -1,
-                place,
-                int(place in spec.required),
-                member_tokens(spec, place, facts) if spellable else FAR,
-                number[name],  # the name at this place
-            )
+    names = [
+        (
+            -1 if value is None else number_of(value),
+            int(name in spec.required),
+            member_tokens(spec, name, facts) if spellable else FAR,
+            FAR if value is None else value_tokens(spec, value, facts),
         )
+        for name, value in enumerate(spec.values)
+    ]
     others = [
-        (number_of(one.value), _mask(one.meets), other_tokens(spec, entry, facts) if spellable else FAR)
+        (
+            number_of(one.value),
+            _mask(one.meets),
+            other_tokens(spec, entry, facts) if spellable else FAR,
+            value_tokens(spec, one.value, facts),
+        )
         for entry, one in enumerate(spec.others)
     ]
     implications: list[int] = []
-    for keys_there, then in spec.implications:
-        there = [number[place] for place in sorted(keys_there)]
-        implications += [len(there), len(names) if then is None else number[then], *there]
+    for there, then in spec.implications:
+        implications += [len(there), len(names) if then is None else then, *sorted(there)]
     row = (
         rule,
         keys,
@@ -96,6 +90,7 @@ def write_object(
         tables.append(WORDS, N_WORDS, [(word,) for word in implications]),
         spec.obligations,
         (len(names) + 31) // 32,
+        int(spec.is_set),
     )
     return tables.append(OBJECTS, N_OBJECTS, [row])
 

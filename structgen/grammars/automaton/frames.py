@@ -23,13 +23,14 @@ from structgen.grammars.automaton.registers import (
     after_item,
     after_name,
     after_other,
-    any_name,
     first_array,
     first_object,
     may_come,
     way_of,
 )
-from structgen.grammars.automaton.strings import key_interval, key_name, key_others, key_rest, key_start
+from structgen.grammars.automaton.spellings import extended_keys, longer_spelling
+from structgen.grammars.automaton.string_keys import key_interval, key_label, key_name, key_others, key_rest
+from structgen.grammars.automaton.strings import key_start
 from structgen.grammars.automaton.tables import (
     A_RULE,
     ARRAY_RULE,
@@ -39,18 +40,24 @@ from structgen.grammars.automaton.tables import (
     CLOSED,
     F_BYTES,
     F_CALLS,
-    F_FINAL,
     F_FRAME,
+    F_LABEL,
     FAR,
     FRAME_HASH,
+    H_COST,
+    H_RULE,
+    H_VALUE_COST,
     L_RULE,
     N_COST,
     N_RULE,
     N_STATES,
+    N_VALUE_COST,
     NAMES,
+    NO_SPELLING,
     NO_STATE,
     O_FIRST_NAME,
     O_FIRST_OTHER,
+    O_IS_SET,
     O_NAMES,
     O_RULE,
     OBJECT_RULE,
@@ -76,10 +83,9 @@ from structgen.grammars.automaton.tables import (
     S_RULE,
     S_TEXT,
     STATES,
-    T_COST,
-    T_RULE,
     U_KIND,
     U_NODE,
+    UNKNOWN_SPELLING,
     WAYS,
     Y_COST,
     Y_RULE,
@@ -90,8 +96,21 @@ from structgen.grammars.automaton.tables import (
     rows_of,
     set_count,
 )
+from structgen.grammars.automaton.value_facts import DETOUR
 
-__all__ = ["back", "callee", "next_of", "rehash_frames", "start_of"]
+__all__ = [
+    "NEW_LINE",
+    "SPACES",
+    "after_declared",
+    "after_space",
+    "after_undeclared",
+    "back",
+    "beyond_space",
+    "callee",
+    "next_of",
+    "rehash_frames",
+    "start_of",
+]
 
 # Where in a frame; the place of a state is one of these times SPACES, plus how far white space has come.
 START_OBJECT, OPEN_OBJECT, AFTER_KEY, BEFORE_VALUE, AFTER_MEMBER, BEFORE_KEY = range(1, 7)
@@ -152,7 +171,7 @@ def _describe(m: Memory, state: int, place: int, register: int, label: int) -> N
     kind, calls = place // SPACES, 0
     if kind == BEFORE_VALUE:
         calls = 1 if label >= 0 else _bits(-1 - label)
-    elif kind == OPEN_ARRAY or kind == BEFORE_ITEM:
+    elif kind in (OPEN_ARRAY, BEFORE_ITEM):
         calls = _bits(cell(m, REGISTERS, register, R_WAYS))
     put(m, STATES, state, S_RULE, rule)
     put(m, STATES, state, S_CALL_COUNT, calls)
@@ -187,49 +206,50 @@ def _distance(m: Memory, place: int, register: int, label: int) -> int:
     if place < 0:
         return _key_distance(m, -place, register)
     kind = place // SPACES
-    if kind == START_OBJECT or kind == START_ARRAY:
+    if kind in (START_OBJECT, START_ARRAY):
         return rest + 1
-    if kind == AFTER_KEY or kind == BEFORE_VALUE:
+    if kind in (AFTER_KEY, BEFORE_VALUE):
         return _value_distance(m, register, label) + (1 if kind == AFTER_KEY else 0)
-    if kind == BEFORE_KEY:
-        return _member_distance(m, register, 0, FAR, cell(m, REGISTERS, register, R_WAYS)) - 1
+    if kind == BEFORE_KEY:  # the comma is there
+        return _member_distance(m, register) - 1
     if kind == BEFORE_ITEM:
         return _item_distance(m, register) - 1
     return rest
 
 
 @inner
-def _after(m: Memory, register: int, label: int, number: int) -> int:
-    """The register after the value of the key ``label``, number ``number`` of its ways."""
+def _after(m: Memory, register: int, label: int, text: int, number: int) -> int:
+    """The register after the member with key ``label``, spelled ``text``, in number ``number`` of its ways."""
     if label >= 0:
         return after_name(m, register, label)
-    return after_other(m, register, _bit_at(-1 - label, number), cell(m, REGISTERS, register, R_KEYS))
-
-
-@inner
-def _rule_cost(m: Memory, register: int, label: int) -> int:
-    """Tokens that suffice for a value behind the key ``label``, its key and comma included."""
-    spec = cell(m, REGISTERS, register, R_SPEC)
-    if label >= 0:
-        return cell(m, NAMES, cell(m, OBJECTS, spec, O_FIRST_NAME) + label, N_COST)
-    return cell(m, OTHERS, cell(m, OBJECTS, spec, O_FIRST_OTHER) + _bit_at(-1 - label, 0), T_COST)
+    keys = extended_keys(m, cell(m, REGISTERS, register, R_KEYS), text)
+    return after_other(m, register, _bit_at(-1 - label, number), keys)
 
 
 @inner
 def _value_distance(m: Memory, register: int, label: int) -> int:
-    return _rule_cost(m, register, label) + cell(m, REGISTERS, _after(m, register, label, 0), R_DISTANCE)
+    """Tokens that suffice for a value behind the key ``label`` and the rest."""
+    spec = cell(m, REGISTERS, register, R_SPEC)
+    if label >= 0:
+        cost = cell(m, NAMES, cell(m, OBJECTS, spec, O_FIRST_NAME) + label, N_VALUE_COST)
+    else:
+        cost = cell(m, OTHERS, cell(m, OBJECTS, spec, O_FIRST_OTHER) + _bit_at(-1 - label, 0), H_VALUE_COST)
+    return cost + cell(m, REGISTERS, _after(m, register, label, UNKNOWN_SPELLING, 0), R_DISTANCE)
 
 
 @inner
-def _member_distance(m: Memory, register: int, first: int, end: int, ways: int) -> int:
-    """Tokens that suffice for a member and the rest: the first name in the range that may come, else another key."""
-    spec = cell(m, REGISTERS, register, R_SPEC)
-    if spec < 0:
+def _member_distance(m: Memory, register: int) -> int:
+    """Tokens that suffice for a member, its comma included, and the rest: the first name that may come, or another."""
+    spec, ways = cell(m, REGISTERS, register, R_SPEC), cell(m, REGISTERS, register, R_WAYS)
+    for name in range(cell(m, OBJECTS, spec, O_NAMES)):
+        if may_come(m, register, name):
+            at = cell(m, OBJECTS, spec, O_FIRST_NAME) + name
+            key = cell(m, NAMES, at, N_COST) - cell(m, NAMES, at, N_VALUE_COST)
+            return key + _value_distance(m, register, name)
+    if ways == 0:
         return FAR
-    name = any_name(m, register, first, min(end, cell(m, OBJECTS, spec, O_NAMES)))
-    if name >= 0:
-        return _value_distance(m, register, name)
-    return _value_distance(m, register, -1 - ways) if ways else FAR
+    at = cell(m, OBJECTS, spec, O_FIRST_OTHER) + _bit_at(ways, 0)
+    return cell(m, OTHERS, at, H_COST) - cell(m, OTHERS, at, H_VALUE_COST) + _value_distance(m, register, -1 - ways)
 
 
 @inner
@@ -241,7 +261,7 @@ def _item_distance(m: Memory, register: int) -> int:
 
 
 @inner
-def _after_space(m: Memory, space: int, byte: int) -> int:
+def after_space(m: Memory, space: int, byte: int) -> int:
     """How far white space has come after one more byte of it, -1 where that may not be."""
     if get_count(m, C_LAYOUT) == COMPACT:
         return -1
@@ -261,11 +281,11 @@ def next_in_frame(m: Memory, state: int, byte: int) -> int:
         return _next_in_key(m, -place, register, text, byte)
     kind = place // SPACES
     if kind == START_OBJECT:
-        return _frame(m, OPEN_OBJECT * SPACES, register, 0, 0) if byte == ord("{") else NO_STATE
+        return _frame(m, OPEN_OBJECT * SPACES, register, 0, 0) if byte == _opening(m, register) else NO_STATE
     if kind == START_ARRAY:
         return _frame(m, OPEN_ARRAY * SPACES, register, 0, 0) if byte == ord("[") else NO_STATE
     if byte == 0x20 or byte == 0x0A:
-        space = _after_space(m, place % SPACES, byte)
+        space = after_space(m, place % SPACES, byte)
         return _frame(m, kind * SPACES + space, register, label, text) if space >= 0 else NO_STATE
     if kind == AFTER_KEY:
         return _frame(m, BEFORE_VALUE * SPACES, register, label, text) if byte == ord(":") else NO_STATE
@@ -285,9 +305,17 @@ def _punctuation(m: Memory, kind: int, register: int, byte: int) -> int:
             if kind == AFTER_ITEM:
                 return _frame(m, BEFORE_ITEM * SPACES, register, 0, 0)
         return NO_STATE
-    is_object = byte == ord("}") and (kind == AFTER_MEMBER or kind == OPEN_OBJECT)
-    is_array = byte == ord("]") and (kind == AFTER_ITEM or kind == OPEN_ARRAY)
-    return CLOSED if (is_object or is_array) and cell(m, REGISTERS, register, R_MAY_END) else NO_STATE
+    if kind in (AFTER_MEMBER, OPEN_OBJECT):
+        closes = byte == _opening(m, register) + 2  # as ASCII has it
+    else:
+        closes = byte == ord("]") and (kind in (AFTER_ITEM, OPEN_ARRAY))
+    return CLOSED if closes and cell(m, REGISTERS, register, R_MAY_END) else NO_STATE
+
+
+@inner
+def _opening(m: Memory, register: int) -> int:
+    """What opens an object or a set of strings."""
+    return ord("[") if cell(m, OBJECTS, cell(m, REGISTERS, register, R_SPEC), O_IS_SET) else ord("{")
 
 
 # Calls: the values of members and the elements of arrays
@@ -302,7 +330,7 @@ def _frame_callee(m: Memory, state: int, number: int) -> int:
         return cell(m, WAYS, way_of(m, register, _bit_at(cell(m, REGISTERS, register, R_WAYS), number)), Y_RULE)
     if label >= 0:
         return cell(m, NAMES, cell(m, OBJECTS, spec, O_FIRST_NAME) + label, N_RULE)
-    return cell(m, OTHERS, cell(m, OBJECTS, spec, O_FIRST_OTHER) + _bit_at(-1 - label, number), T_RULE)
+    return cell(m, OTHERS, cell(m, OBJECTS, spec, O_FIRST_OTHER) + _bit_at(-1 - label, number), H_RULE)
 
 
 @inner
@@ -312,7 +340,8 @@ def _frame_back(m: Memory, state: int, number: int) -> int:
     if cell(m, REGISTERS, register, R_SPEC) < 0:
         way = _bit_at(cell(m, REGISTERS, register, R_WAYS), number)
         return _frame(m, AFTER_ITEM * SPACES, after_item(m, register, way), 0, 0)
-    return _frame(m, AFTER_MEMBER * SPACES, _after(m, register, label, number), 0, 0)
+    after = _after(m, register, label, cell(m, STATES, state, S_TEXT), number)
+    return _frame(m, AFTER_MEMBER * SPACES, after, 0, 0)
 
 
 # Keys
@@ -321,23 +350,30 @@ def _frame_back(m: Memory, state: int, number: int) -> int:
 @inner
 def _open_key(m: Memory, register: int) -> int:
     """The state behind a key's opening quote."""
-    return _frame(m, -key_start(m, cell(m, REGISTERS, register, R_KEYS)), register, 0, 0)
+    return _next_in_key(m, key_start(m, cell(m, REGISTERS, register, R_KEYS)), register, NO_SPELLING, ord('"'))
 
 
 @inner
 def _key_distance(m: Memory, key: int, register: int) -> int:
-    name = _name_ahead(m, key, register)
-    if name >= 0:
-        return key_rest(m, key, name) + 1 + _value_distance(m, register, name)
+    place = _place_ahead(m, key, register)
+    colon = 1 - cell(m, OBJECTS, cell(m, REGISTERS, register, R_SPEC), O_IS_SET)
+    if place >= 0:
+        name = key_name(m, cell(m, REGISTERS, register, R_KEYS), place)
+        return key_rest(m, key, place) + colon + _value_distance(m, register, name)
     ways = key_others(m, key) & cell(m, REGISTERS, register, R_WAYS)
-    return key_rest(m, key, -1) + 1 + _value_distance(m, register, -1 - ways) if ways else FAR
+    first, end = key_interval(m, key)
+    rest = key_rest(m, key, -1) + (DETOUR if first < end else 0)
+    return rest + colon + _value_distance(m, register, -1 - ways) if ways else FAR
 
 
 @inner
-def _name_ahead(m: Memory, key: int, register: int) -> int:
-    """The first declared name that the key may still become, -1 where there is none."""
+def _place_ahead(m: Memory, key: int, register: int) -> int:
+    """The place of the first declared name that the key may still become, -1 where there is none."""
     first, end = key_interval(m, key)
-    return any_name(m, register, first, end)
+    for place in range(first, end):
+        if may_come(m, register, key_name(m, cell(m, REGISTERS, register, R_KEYS), place)):
+            return place
+    return -1
 
 
 @inner
@@ -346,14 +382,45 @@ def _next_in_key(m: Memory, key: int, register: int, text: int, byte: int) -> in
     if target == NO_STATE:
         return NO_STATE
     ways = key_others(m, target) & cell(m, REGISTERS, register, R_WAYS)
-    if cell(m, STATES, target, S_FLAGS) & F_FINAL:
-        name = key_name(m, target)
+    if cell(m, STATES, target, S_FLAGS) & F_LABEL:
+        name = key_label(m, target)
         if name >= 0:
-            return _frame(m, AFTER_KEY * SPACES, register, name, 0) if may_come(m, register, name) else NO_STATE
-        return _frame(m, AFTER_KEY * SPACES, register, -1 - ways, text) if ways else NO_STATE
-    if ways == 0 and _name_ahead(m, target, register) < 0:
-        return NO_STATE
-    return _frame(m, -target, register, 0, text)
+            return _after_key(m, register, name, NO_SPELLING) if may_come(m, register, name) else NO_STATE
+        return _after_key(m, register, -1 - ways, text) if ways else NO_STATE
+    if ways == 0:
+        return _frame(m, -target, register, 0, NO_SPELLING) if _place_ahead(m, target, register) >= 0 else NO_STATE
+    return _frame(m, -target, register, 0, longer_spelling(m, text, byte))
+
+
+@inner
+def _after_key(m: Memory, register: int, label: int, text: int) -> int:
+    """The state behind a key's closing quote; a set of strings has no values."""
+    if cell(m, OBJECTS, cell(m, REGISTERS, register, R_SPEC), O_IS_SET):
+        return _frame(m, AFTER_MEMBER * SPACES, _after(m, register, label, text, 0), 0, 0)
+    return _frame(m, AFTER_KEY * SPACES, register, label, text)
+
+
+@inner
+def after_undeclared(m: Memory, state: int, key: int) -> int:
+    """The state behind an undeclared key that may be whatever ``key`` may still become; `NO_STATE` if there is none."""
+    register = cell(m, STATES, state, S_REGISTER)
+    ways = key_others(m, key) & cell(m, REGISTERS, register, R_WAYS)
+    return _after_key(m, register, -1 - ways, UNKNOWN_SPELLING) if ways else NO_STATE
+
+
+@inner
+def after_declared(m: Memory, state: int, name: int) -> int:
+    """The state behind the declared key ``name``, `NO_STATE` where it may not come."""
+    register = cell(m, STATES, state, S_REGISTER)
+    return _after_key(m, register, name, NO_SPELLING) if may_come(m, register, name) else NO_STATE
+
+
+@inner
+def beyond_space(m: Memory, state: int) -> int:
+    """The state at the same place where no more white space may come."""
+    kind = cell(m, STATES, state, S_PLACE) // SPACES
+    register, label = cell(m, STATES, state, S_REGISTER), cell(m, STATES, state, S_LABEL)
+    return _frame(m, kind * SPACES + ONE_SPACE, register, label, cell(m, STATES, state, S_TEXT))
 
 
 # What stacks are made of: states of either kind

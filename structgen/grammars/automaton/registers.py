@@ -1,7 +1,8 @@
 """Registers: what an object or array has had so far, as a value, and what may follow.
 
 A register is a row of `REGISTERS`: the spec (an object's number, or -1 less an array's), the automaton of the keys, a
-count that goes no further than the spec can tell apart, the place of the last key where keys are ordered, the
+count that goes no further than the spec can tell apart, the last name where keys are ordered (they are
+numbered in that order), the
 obligations met, and words: for an object the bits of the names seen, then those of the names that may come; for an
 array its counters. Equal registers are one row. Everything that may follow is computed when a register is made, so
 that *completable* is asked once: what is allowed from a register leads to one from which an end can be reached.
@@ -23,9 +24,9 @@ from structgen.grammars.automaton.tables import (
     A_PREFIX,
     ARRAYS,
     FAR,
-    N_AT,
+    H_COST,
+    H_MEETS,
     N_COST,
-    N_PLACE,
     N_REGISTERS,
     N_REQUIRED,
     N_RULE,
@@ -61,8 +62,6 @@ from structgen.grammars.automaton.tables import (
     R_WAYS,
     REGISTER_HASH,
     REGISTERS,
-    T_COST,
-    T_MEETS,
     WAYS,
     WORDS,
     Y_COST,
@@ -79,7 +78,6 @@ __all__ = [
     "after_item",
     "after_name",
     "after_other",
-    "any_name",
     "array_of",
     "first_array",
     "first_object",
@@ -102,20 +100,11 @@ def _add(m: Memory, words: int, bit: int) -> None:
 
 @inner
 def may_come(m: Memory, register: int, name: int) -> bool:
-    """Whether the declared name with this number may be the next key."""
-    words = cell(m, OBJECTS, cell(m, REGISTERS, register, R_SPEC), O_WORDS)
-    return _has(m, cell(m, REGISTERS, register, R_BITS) + words, name)
-
-
-@inner
-def any_name(m: Memory, register: int, first: int, end: int) -> int:
-    """The first declared name in ``range(first, end)`` that may be the next key, -1 where there is none."""
-    words = cell(m, OBJECTS, cell(m, REGISTERS, register, R_SPEC), O_WORDS)
-    bits = cell(m, REGISTERS, register, R_BITS) + words
-    for name in range(first, end):
-        if _has(m, bits, name):
-            return name
-    return -1
+    """Whether the declared name with this number may be the next key; those that have been others have numbers too."""
+    spec = cell(m, REGISTERS, register, R_SPEC)
+    if name >= cell(m, OBJECTS, spec, O_NAMES):
+        return False
+    return _has(m, cell(m, REGISTERS, register, R_BITS) + cell(m, OBJECTS, spec, O_WORDS), name)
 
 
 # Making registers
@@ -138,10 +127,10 @@ def _same_register(m: Memory, one: int, other: int, words: int) -> bool:
         if cell(m, REGISTERS, one, column) != cell(m, REGISTERS, other, column):
             return False
     first, second = cell(m, REGISTERS, one, R_BITS), cell(m, REGISTERS, other, R_BITS)
+    same = True
     for place in range(words):
-        if cell(m, WORDS, first + place, 0) != cell(m, WORDS, second + place, 0):
-            return False
-    return True
+        same &= cell(m, WORDS, first + place, 0) == cell(m, WORDS, second + place, 0)
+    return same
 
 
 @inner
@@ -214,7 +203,7 @@ def after_name(m: Memory, register: int, name: int) -> int:
     row = _draft(m, register, spec)
     _add(m, cell(m, REGISTERS, row, R_BITS), name)
     if cell(m, OBJECTS, spec, O_ORDERED):
-        put(m, REGISTERS, row, R_LAST, cell(m, NAMES, cell(m, OBJECTS, spec, O_FIRST_NAME) + name, N_PLACE))
+        put(m, REGISTERS, row, R_LAST, name)
         _forget(m, row, spec)
     _count_on(m, row, _count_limit(m, spec))
     return _finish(m, row)
@@ -226,7 +215,7 @@ def after_other(m: Memory, register: int, other: int, keys: int) -> int:
     spec = cell(m, REGISTERS, register, R_SPEC)
     row = _draft(m, register, spec)
     put(m, REGISTERS, row, R_KEYS, keys)
-    met = cell(m, OTHERS, cell(m, OBJECTS, spec, O_FIRST_OTHER) + other, T_MEETS)
+    met = cell(m, OTHERS, cell(m, OBJECTS, spec, O_FIRST_OTHER) + other, H_MEETS)
     put(m, REGISTERS, row, R_MET, cell(m, REGISTERS, row, R_MET) | met)
     if cell(m, OBJECTS, spec, O_ORDERED):
         put(m, REGISTERS, row, R_LAST, cell(m, OBJECTS, spec, O_NAMES))
@@ -253,19 +242,17 @@ def _count_limit(m: Memory, spec: int) -> int:
 def _is_seen(m: Memory, row: int, spec: int, name: int) -> bool:
     """Whether ``name``, if it is required or in an implication, has been there."""
     if cell(m, OBJECTS, spec, O_ORDERED) and cell(m, OBJECTS, spec, O_IMPLICATIONS) == 0:
-        place = cell(m, NAMES, cell(m, OBJECTS, spec, O_FIRST_NAME) + name, N_PLACE)
-        return place <= cell(m, REGISTERS, row, R_LAST)
+        return name <= cell(m, REGISTERS, row, R_LAST)
     return _has(m, cell(m, REGISTERS, row, R_BITS), name)
 
 
 @inner
 def _is_open(m: Memory, row: int, spec: int, name: int) -> bool:
     """Whether ``name`` could still come, whatever is required."""
-    at = cell(m, OBJECTS, spec, O_FIRST_NAME) + name
-    if cell(m, NAMES, at, N_RULE) < 0:
+    if cell(m, NAMES, cell(m, OBJECTS, spec, O_FIRST_NAME) + name, N_RULE) < 0:
         return False
     if cell(m, OBJECTS, spec, O_ORDERED):
-        return cell(m, NAMES, at, N_PLACE) > cell(m, REGISTERS, row, R_LAST)
+        return name > cell(m, REGISTERS, row, R_LAST)
     return not _has(m, cell(m, REGISTERS, row, R_BITS), name)
 
 
@@ -312,20 +299,18 @@ def _settle_object(m: Memory, row: int, spec: int) -> None:
     wanted = _wanted(m, row, spec, -1)
     missing, barrier, cost, opened = 0, names, 1, 0
     for one in range(names):
-        at = first + one
         opened += _is_open(m, row, spec, one)
         if wanted[one]:
             missing += 1
-            cost += cell(m, NAMES, at, N_COST)
-            barrier = min(barrier, cell(m, NAMES, at, N_PLACE))
+            cost += cell(m, NAMES, first + one, N_COST)
+            barrier = min(barrier, one)
     unmet = ((1 << cell(m, OBJECTS, spec, O_OBLIGATIONS)) - 1) & ~cell(m, REGISTERS, row, R_MET)
     others = cell(m, OBJECTS, spec, O_OTHERS)
     short = cell(m, OBJECTS, spec, O_LOW) - count
     ahead = opened
     allowed = cell(m, REGISTERS, row, R_BITS) + cell(m, OBJECTS, spec, O_WORDS)
     more = 0
-    for place in range(names):
-        name = cell(m, NAMES, first + place, N_AT)
+    for name in range(names):
         if not _is_open(m, row, spec, name):
             continue
         ahead -= 1  # those behind it where keys are ordered, all others where they are not
@@ -338,10 +323,10 @@ def _settle_object(m: Memory, row: int, spec: int) -> None:
             still = 0
             for one in range(names):
                 still += after[one]
-                if after[one] and ordered and cell(m, NAMES, first + one, N_PLACE) < place:
+                if after[one] and ordered and one < name:
                     still += FAR
             still -= 1
-        elif ordered and place > barrier:
+        elif ordered and name > barrier:
             continue
         if still >= FAR or (high >= 0 and count + 1 + still + (unmet != 0) > high):
             continue
@@ -351,7 +336,7 @@ def _settle_object(m: Memory, row: int, spec: int) -> None:
         more = 1
     ways = 0
     for other in range(others):
-        met = cell(m, OTHERS, cell(m, OBJECTS, spec, O_FIRST_OTHER) + other, T_MEETS)
+        met = cell(m, OTHERS, cell(m, OBJECTS, spec, O_FIRST_OTHER) + other, H_MEETS)
         rest = (unmet & ~met) != 0
         if (ordered and missing) or (high >= 0 and count + 1 + missing + rest > high):
             continue
@@ -368,7 +353,7 @@ def _object_distance(m: Memory, row: int, spec: int, cost: int, missing: int, un
     names, first = cell(m, OBJECTS, spec, O_NAMES), cell(m, OBJECTS, spec, O_FIRST_NAME)
     dearest = 0
     for other in range(cell(m, OBJECTS, spec, O_OTHERS)):
-        dearest = max(dearest, cell(m, OTHERS, cell(m, OBJECTS, spec, O_FIRST_OTHER) + other, T_COST))
+        dearest = max(dearest, cell(m, OTHERS, cell(m, OBJECTS, spec, O_FIRST_OTHER) + other, H_COST))
     pending = 0
     while unmet:
         pending += unmet & 1

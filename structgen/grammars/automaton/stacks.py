@@ -18,13 +18,14 @@ from typing import Any
 
 import numpy as np
 
-from structgen.grammars.automaton._jit import Int64Table, Memory, compiled, inner, int64
+from structgen.grammars.automaton._jit import Int64Array, Int64Table, Memory, compiled, inner, int64, rare
 from structgen.grammars.automaton.determinize import state_after_token
 from structgen.grammars.automaton.frames import back, callee, next_of, start_of
 from structgen.grammars.automaton.tables import (
     ACCEPT,
     BOTTOM,
     C_BACK,
+    C_KEEPS_SPELLING,
     C_STATE_EPOCH,
     F_BYTES,
     F_FINAL,
@@ -66,11 +67,24 @@ from structgen.grammars.automaton.tables import (
     set_count,
 )
 
-__all__ = ["after_token", "pack", "rehash_sets", "start_set", "step", "unpack"]
+__all__ = [
+    "SEVERAL",
+    "after_token",
+    "entered",
+    "exchanged",
+    "leave",
+    "pack",
+    "rehash_sets",
+    "start_set",
+    "step",
+    "unpack",
+]
 
 # While a text is walked, a closed set with one steppable item travels as that (state, set below), which costs no
 # interning; any other as (SEVERAL, set), and nothing as (0, 0).
 SEVERAL = -1
+_LEFT = SEVERAL - 512
+"""In the memo beside `SEVERAL` less a byte: what a set is after a rule above it has ended."""
 
 
 @inner
@@ -272,7 +286,7 @@ def _collect(m: Memory, found: int) -> int:
     return _intern(m, items, kept)
 
 
-@inner
+@rare
 def _close(m: Memory, found: int) -> int:
     """Close the worklist: enter every call, leave every finished rule, until nothing new comes."""
     place = 0
@@ -297,7 +311,7 @@ def _enter(m: Memory, state: int, below: int) -> tuple[int, int]:
     return unpack(m, cell(m, MEMO, slot, M_SET))
 
 
-@inner
+@rare
 def _step_several(m: Memory, closed: int, byte: int) -> int:
     _open_work(m)
     first, found = cell(m, SETS, closed, Q_FIRST), 0
@@ -319,10 +333,52 @@ def step(m: Memory, state: int, below: int, byte: int) -> tuple[int, int]:
         if cell(m, STATES, target, S_FLAGS) & ~F_FRAME == F_BYTES:
             return target, below
         return _enter(m, target, below)
-    slot = _memo_slot(m, SEVERAL - byte, below)
+    how = SEVERAL - byte - 256 * get_count(m, C_KEEPS_SPELLING)
+    slot = _memo_slot(m, how, below)
     if cell(m, MEMO, slot, M_ONE) == 0:
-        slot = _remember(m, SEVERAL - byte, below, _step_several(m, below, byte))
+        slot = _remember(m, how, below, _step_several(m, below, byte))
     return unpack(m, cell(m, MEMO, slot, M_SET))
+
+
+@inner
+def leave(m: Memory, below: int) -> int:
+    """The closed set after the end of a rule with ``below`` below it."""
+    if below == BOTTOM:
+        return BOTTOM
+    slot = _memo_slot(m, _LEFT, below)
+    if cell(m, MEMO, slot, M_ONE) == 0:
+        _open_work(m)
+        first, found = cell(m, SETS, below, Q_FIRST), 0
+        for item in range(first, first + cell(m, SETS, below, Q_COUNT)):
+            found = _add(m, found, cell(m, ITEMS, item, I_STATE), cell(m, ITEMS, item, I_BELOW))
+        slot = _remember(m, _LEFT, below, _close(m, found))
+    return cell(m, MEMO, slot, M_SET)
+
+
+@inner
+def entered(m: Memory, state: int, below: int) -> int:
+    """The closed set of the one item."""
+    state, below = _enter(m, state, below)
+    return pack(m, state, below)
+
+
+@inner
+def exchanged(m: Memory, closed: int, places: Int64Array, count: int) -> tuple[int, int]:
+    """The travelling form of ``closed`` with other states at some of its places, 0 for none at all.
+
+    ``places`` holds ``count`` pairs of a place and a state, the places in order.
+    """
+    _open_work(m)
+    first, found, pair = cell(m, SETS, closed, Q_FIRST), 0, 0
+    for place in range(cell(m, SETS, closed, Q_COUNT)):
+        state = cell(m, ITEMS, first + place, I_STATE)
+        if pair < count and places[2 * pair] == place:
+            state = places[2 * pair + 1]
+            pair += 1
+            if state == 0:
+                continue
+        found = _add(m, found, state, cell(m, ITEMS, first + place, I_BELOW))
+    return unpack(m, _collect(m, found))
 
 
 @compiled

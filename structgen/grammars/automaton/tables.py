@@ -11,14 +11,27 @@ lays the tables out anew, larger, and calls again; what had been built is still 
 
 from __future__ import annotations
 
+import mmap
+import sys
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from structgen.grammars.automaton._jit import Int32Array, Memory, inner, load, store
+from structgen.grammars.automaton._jit import Int32Array, Memory, fixed, inlined, inner, load, store
 
-__all__ = ["OutOfRoom", "RuleWanted", "Tables", "cell", "get_count", "put", "rows_of", "set_count"]
+__all__ = [
+    "InteriorWanted",
+    "KeysWanted",
+    "OutOfRoom",
+    "RuleWanted",
+    "Tables",
+    "cell",
+    "get_count",
+    "put",
+    "rows_of",
+    "set_count",
+]
 
 
 class OutOfRoom(Exception):
@@ -27,6 +40,14 @@ class OutOfRoom(Exception):
 
 class RuleWanted(Exception):
     """Compiled code reached a rule that is not lowered yet; which one stands in the count `C_WANTED_RULE`."""
+
+
+class KeysWanted(Exception):
+    """Compiled code needs the keys `C_WANTED_KEYS` less the one spelled `C_WANTED_SPELLING`."""
+
+
+class InteriorWanted(Exception):
+    """A mask needs an interior that nobody has computed yet; see `interiors` and the counts `C_WANTED_TRIE` and on."""
 
 
 class _Table(NamedTuple):
@@ -39,39 +60,66 @@ class _Table(NamedTuple):
 COUNTS, NODES, BYTESETS, RULES, STATES, TRANSITIONS, STATE_NODES, CALLS, STATE_HASH = range(9)
 SETS, ITEMS, SET_HASH, MEMO, NODE_WORK, STATE_WORK = range(9, 15)
 OBJECTS, NAMES, OTHERS, ARRAYS, PLACES, WAYS, WORDS, REGISTERS, REGISTER_HASH, FRAME_HASH = range(15, 25)
+SPELLINGS, SPELLING_HASH, EXTENSIONS, EXTENSION_HASH = range(25, 29)
+POOL, TEXTS, VALUES, INTERVALS, MACHINES, RECORDS, RECORD_HASH = range(29, 36)
+LINKS, JOBS, CLOSERS, EXCEPTIONS = range(36, 40)
 
 _TABLES = {
-    COUNTS: _Table(1, 40),
-    NODES: _Table(6, 256),
+    COUNTS: _Table(1, 80),
+    NODES: _Table(6, 1024),
     BYTESETS: _Table(8, 32),
-    RULES: _Table(3, 32),
-    STATES: _Table(12, 64),
-    TRANSITIONS: _Table(256, 64),
-    STATE_NODES: _Table(1, 512),
-    CALLS: _Table(2, 64),
-    STATE_HASH: _Table(1, 128, kept=False),
-    SETS: _Table(3, 128),
-    ITEMS: _Table(2, 256),
-    SET_HASH: _Table(1, 256, kept=False),
-    MEMO: _Table(3, 512, kept=False),
-    NODE_WORK: _Table(2, 256),
-    STATE_WORK: _Table(5, 64),
-    OBJECTS: _Table(13, 16),
-    NAMES: _Table(5, 64),
-    OTHERS: _Table(3, 16),
+    RULES: _Table(5, 32),
+    STATES: _Table(12, 512),
+    TRANSITIONS: _Table(256, 256),
+    STATE_NODES: _Table(1, 2048),
+    CALLS: _Table(2, 256),
+    STATE_HASH: _Table(1, 1024, kept=False),
+    SETS: _Table(3, 512),
+    ITEMS: _Table(2, 1024),
+    SET_HASH: _Table(1, 1024, kept=False),
+    MEMO: _Table(3, 2048, kept=False),
+    NODE_WORK: _Table(2, 1024),
+    STATE_WORK: _Table(5, 512),
+    OBJECTS: _Table(14, 16),
+    NAMES: _Table(4, 64),
+    OTHERS: _Table(4, 16),
     ARRAYS: _Table(7, 16),
     PLACES: _Table(3, 32),
     WAYS: _Table(3, 32),
-    WORDS: _Table(1, 256),
-    REGISTERS: _Table(10, 64),
-    REGISTER_HASH: _Table(1, 128, kept=False),
-    FRAME_HASH: _Table(1, 256, kept=False),
+    WORDS: _Table(1, 1024),
+    REGISTERS: _Table(10, 256),
+    REGISTER_HASH: _Table(1, 512, kept=False),
+    FRAME_HASH: _Table(1, 1024, kept=False),
+    SPELLINGS: _Table(2, 512),
+    SPELLING_HASH: _Table(1, 1024, kept=False),
+    EXTENSIONS: _Table(3, 16),
+    EXTENSION_HASH: _Table(1, 32, kept=False),
+    POOL: _Table(1, 2048),
+    TEXTS: _Table(6, 128),
+    VALUES: _Table(9, 8),
+    INTERVALS: _Table(3, 8),
+    MACHINES: _Table(17, 8),
+    RECORDS: _Table(13, 512),
+    RECORD_HASH: _Table(1, 1024, kept=False),
+    LINKS: _Table(5, 256, kept=False),
+    JOBS: _Table(5, 64),
+    CLOSERS: _Table(2, 128),
+    EXCEPTIONS: _Table(2, 128),
 }
+_WHOLE = -1
+"""The key of all tables together, among the views."""
+_ROOM = 64
+"""A table has room for so many times its rows."""
+_NO_SWAP = 0x4000 if sys.platform == "linux" else 0
+"""``MAP_NORESERVE``, which Python names from 3.13 on."""
 _GROW_TOGETHER = (
     {NODES, NODE_WORK},
     {STATES, STATE_HASH, STATE_WORK, FRAME_HASH},
+    {RECORDS, RECORD_HASH},
     {SETS, SET_HASH},
     {REGISTERS, REGISTER_HASH},
+    {SPELLINGS, SPELLING_HASH},
+    {EXTENSIONS, EXTENSION_HASH},
 )
 
 # NODES: nodes of the NFAs. BYTES and TOKEN read a symbol, CALL a rule; SPLIT goes both ways; FINAL ends the rule.
@@ -79,29 +127,40 @@ BYTES, TOKEN, CALL, SPLIT, FINAL = range(5)
 K_KIND, K_ARGUMENT, K_NEXT, K_OTHER, K_RULE, K_DISTANCE = range(6)
 
 # RULES: the first node, or the number of what it is, -1 until the rule is lowered; the start state, HOLE until it is
-# built; what it is.
-U_NODE, U_STATE, U_KIND = range(3)
-NODE_RULE, OBJECT_RULE, ARRAY_RULE = range(3)
+# built; what it is; the number by which the vocabulary knows a rule that reads bytes only, 0 for others; what its states
+# are counted from (see `interiors`).
+U_NODE, U_STATE, U_KIND, U_LEAF, U_FIRST = range(5)
+NODE_RULE, OBJECT_RULE, ARRAY_RULE, STRING_RULE = range(4)
 
 # TRANSITIONS: the next state, or
 HOLE, NO_STATE = 0, -1
 
-# STATES: sets of nodes of one rule, with a row of TRANSITIONS; or places in a frame (see `frames`), without.
+# STATES: sets of nodes of one rule, with a row of TRANSITIONS; or, with the count `STRING`, states of a string machine,
+# whose record stands where the nodes would, and whose row is `NO_ROW` where it is not worth having; or, with no count,
+# places in a frame (see `frames`).
 S_NODES, S_COUNT, S_FLAGS, S_DISTANCE, S_RULE, S_CALLS, S_CALL_COUNT, S_ROW = range(8)
 S_PLACE, S_REGISTER, S_LABEL, S_TEXT = range(8, 12)
-F_FINAL, F_BYTES, F_TOKENS, F_CALLS, F_FRAME = 1, 2, 4, 8, 16
+STRING, NO_ROW = -1, -1
+F_FINAL, F_BYTES, F_TOKENS, F_CALLS, F_LABEL, F_FRAME = 1, 2, 4, 8, 16, 32
+"""`F_LABEL` stands alone, and not as a rule's end: a key has been read whole (see `strings`)."""
 
 # OBJECTS, NAMES, OTHERS, ARRAYS, PLACES, WAYS: what may stand in an object or array (see `frame_tables`).
 O_RULE, O_KEYS, O_NAMES, O_FIRST_NAME, O_OTHERS, O_FIRST_OTHER, O_LOW, O_HIGH, O_ORDERED = range(9)
-O_IMPLICATIONS, O_FIRST_IMPLICATION, O_OBLIGATIONS, O_WORDS = range(9, 13)
-N_RULE, N_PLACE, N_REQUIRED, N_COST, N_AT = range(5)
-T_RULE, T_MEETS, T_COST = range(3)
+O_IMPLICATIONS, O_FIRST_IMPLICATION, O_OBLIGATIONS, O_WORDS, O_IS_SET = range(9, 14)
+N_RULE, N_REQUIRED, N_COST, N_VALUE_COST = range(4)
+H_RULE, H_MEETS, H_COST, H_VALUE_COST = range(4)
 A_RULE, A_PREFIX, A_FIRST_PLACE, A_LOW, A_HIGH, A_COUNTERS, A_FIRST_COUNTER = range(7)
 P_FIRST_WAY, P_WAYS, P_COUNTS = range(3)
 Y_RULE, Y_COUNTS, Y_COST = range(3)
 
 # REGISTERS: what an object or array has had so far, and what follows from it (see `registers`).
 R_SPEC, R_KEYS, R_COUNT, R_LAST, R_MET, R_BITS, R_MAY_END, R_WAYS, R_MORE, R_DISTANCE = range(10)
+
+# SPELLINGS: a text byte by byte, backwards. EXTENSIONS: the keys that may come once one more has been there.
+B_BEFORE, B_BYTE = range(2)
+Z_KEYS, Z_SPELLING, Z_EXTENDED = range(3)
+NO_SPELLING, UNKNOWN_SPELLING = 0, -1
+"""The empty spelling; and that of a key inside a walk of the trie, which does not keep it."""
 
 # CALLS: what a state calls, and the state after it, HOLE until it is built.
 L_RULE, L_BACK = range(2)
@@ -119,10 +178,48 @@ W_EPOCH, W_PLACE, W_STATE, W_BELOW, W_DONE = range(5)
 # MEMO: closed sets by (state, set below) that were entered, and by (SEVERAL - byte, set) that were stepped.
 M_ONE, M_OTHER, M_SET = range(3)
 
+# LINKS: the interiors (see `interiors`) that this automaton has used, by leaf, trie, node and state; an interior of -1:
+# the state is walked.
+LINK_LEAF, LINK_TRIE, LINK_NODE, LINK_STATE, LINK_INTERIOR = range(5)
+
+# JOBS: what a mask has still to walk: what is below a node of a trie, from a closed set, but for some EXCEPTIONS.
+# EXCEPTIONS: tokens, and whether they were in the mask before. CLOSERS: nodes of a trie at which a text, of TEXTS, has
+# come whole.
+J_TRIE, J_NODE, J_SET, J_FIRST, J_END = range(5)
+CLOSER_NODE, CLOSER_TEXT = range(2)
+
+# TEXTS: strings by first character and number of characters in POOL; the bytes that spell it; and where they are names
+# of keys, the place in the object's own order and the `Others` that hold it too, 31 bits a word.
+T_FIRST, T_LENGTH, T_COST, T_LABEL, T_MASK, T_MASK_2 = range(6)
+
+# VALUES: states of automata over characters: their intervals; bytes to the nearest end; the languages that hold the
+# text so far, and those that hold it or a longer one, a bit for each, 31 bits a word; and for machines with bounds on
+# the length the characters to the nearest end and to the farthest, `ENDLESS` where there is none.
+D_FIRST, D_COUNT, D_DISTANCE, D_LABEL, D_LABEL_2, D_MASK, D_MASK_2, D_SHORTEST, D_LONGEST = range(9)
+ENDLESS = -1
+
+# INTERVALS: of characters (see `spelling`), and the state after one of them.
+N_FROM, N_TO, N_TARGET = range(3)
+
+# MACHINES: the languages of strings: their texts, the start of their automaton (-1: none), the bounds on the number of
+# characters (`ENDLESS`: no upper one). Where there are bounds: the bytes that the dearest step towards an end takes,
+# and if the lengths to an end have gaps, `CharDfa.lengths` in POOL, so many words a set (0: no gaps). For keys: how
+# many languages there are, and for each state and language, in POOL: how many texts, the bytes to the nearest end.
+G_RULE, G_IS_KEYS, G_TEXT, G_TEXT_END, G_VALUE, G_LOW, G_HIGH, G_WEIGHT, G_FIRST_VALUE = range(9)
+G_SETS, G_SET_COUNT, G_SET_LOOP, G_SET_WORDS, G_ENTRIES, G_SIZES, G_NEAREST, G_START = range(9, 17)
+
+# RECORDS: states of string machines; see `strings`.
+X_MACHINE, X_TEXT, X_TEXT_END, X_DEPTH, X_VALUE, X_PHASE, X_POINT, X_COUNT = range(8)
+X_SPENT, X_BASE, X_MASK, X_MASK_2, X_STATE = range(8, 13)
+
 # COUNTS: rows in use, and the few scalars.
 N_NODES, N_BYTESETS, N_RULES, N_STATES, N_STATE_NODES, N_CALLS, N_SETS, N_ITEMS, N_MEMO = range(9)
 C_NODE_EPOCH, C_STATE_EPOCH, C_BACK, C_WANTED_TABLE, C_WANTED_RULE, C_LAYOUT = range(9, 15)
 N_ROWS, N_OBJECTS, N_NAMES, N_OTHERS, N_ARRAYS, N_PLACES, N_WAYS, N_WORDS, N_REGISTERS = range(15, 24)
+N_SPELLINGS, N_EXTENSIONS, C_KEEPS_SPELLING, C_WANTED_KEYS, C_WANTED_SPELLING = range(24, 29)
+N_POOL, N_TEXTS, N_VALUES, N_INTERVALS, N_MACHINES, N_RECORDS = range(29, 35)
+N_LINKS, N_JOBS, C_WANTED_LEAF, C_WANTED_TRIE, C_WANTED_NODE, C_WANTED_STATE = range(64, 70)
+C_GENERATION, C_BLANK, C_DONE, N_CLOSERS, N_EXCEPTIONS, C_FIRST_EXCEPTION, C_END_EXCEPTION, C_LONGEST = range(70, 78)
 
 # The state and the sets that always exist.
 ACCEPT = 0
@@ -139,19 +236,25 @@ FAR = 1 << 28
 class Tables:
     """The tables of one automaton.
 
+    Each lies in room of its own for many times its rows, which the system gives memory where it is written: growing
+    moves nothing until that is used up.
+
     Attributes
     ----------
     memory : int32 array
-        All of them. Growing replaces it by one that holds all that the old one held, so rows that a
-        thread knows of may be read at any time.
+        All of them. Replaced where a table outgrows its room, by one that holds all that the old one held, so rows that
+        a thread knows of may be read at any time.
     """
 
     def __init__(self) -> None:
         self._rows = {table: its.rows for table, its in _TABLES.items()}
-        self.memory: Int32Array = self._lay_out()
+        self._room = {table: its.rows * _ROOM for table, its in _TABLES.items()}
+        self._use(self._lay_out())
         self.set_count(N_STATES, CLOSED + 1)
         self.set_count(N_REGISTERS, 1)
         self.set_count(N_WORDS, 1)
+        self.set_count(N_SPELLINGS, 1)
+        self.set_count(N_EXTENSIONS, 1)
         self[STATES][CLOSED, S_FLAGS] = F_FINAL
         self.set_count(N_SETS, BOTTOM + 1)
         self.set_count(N_ITEMS, 1)
@@ -160,12 +263,17 @@ class Tables:
 
     def __getitem__(self, table: int) -> Int32Array:
         """The rows of ``table``, int32[rows, columns], a view."""
-        return _rows(self.memory, table)
+        views = self._views  # one read: another thread may put others there
+        view = views.get(table)
+        if view is None:
+            view = views[table] = _rows(views[_WHOLE], table)
+        return view
 
-    @property
-    def address(self) -> Memory:
+    def _use(self, memory: Int32Array) -> None:
+        self.memory = memory
+        self.address: Memory = int(memory.ctypes.data)
         """What compiled functions take; good until the tables grow."""
-        return int(self.memory.ctypes.data)
+        self._views = {_WHOLE: memory}
 
     def count(self, place: int) -> int:
         """One of the counts."""
@@ -186,29 +294,54 @@ class Tables:
 
     def make_room(self, table: int, rows: int) -> None:
         """Grow ``table`` until it has room for ``rows`` rows; for tables without a hash."""
-        while rows > len(self[table]):
-            self.grow(table)
+        if rows > len(self[table]):
+            self.grow(table, rows)
 
-    def grow(self, table: int) -> None:
-        """Double ``table`` and what grows with it; the hash tables among them are empty then."""
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the rows that there are."""
+        return 4 * sum(its.columns * self._rows[table] for table, its in _TABLES.items())
+
+    def grow(self, table: int, rows: int = 0) -> None:
+        """Double ``table`` and what grows with it until it has ``rows``; the hash tables among them are empty then."""
         growing = next((group for group in _GROW_TOGETHER if table in group), {table})
+        doublings = max(1, (-(-rows // self._rows[table]) - 1).bit_length())
         for one in growing:
-            self._rows[one] *= 2
+            self._rows[one] <<= doublings
+        if all(self._rows[one] <= self._room[one] for one in growing):
+            for one in growing:
+                if not _TABLES[one].kept:
+                    self[one][:] = 0
+                self.memory[3 * one + 2] = self._rows[one]
+            self._views = {_WHOLE: self.memory}
+            return
+        for one in growing:
+            self._room[one] = self._rows[one] * _ROOM
         memory = self._lay_out()
         for one, its in _TABLES.items():
             if its.kept or one not in growing:
-                rows = self[one]
-                _rows(memory, one)[: len(rows)] = rows
-        self.memory = memory  # last: other threads read without the lock
+                old = self[one]
+                _rows(memory, one)[: len(old)] = old
+        self._use(memory)  # last: other threads read without the lock
 
     def _lay_out(self) -> Int32Array:
         header, offset = [0] * (3 * len(_TABLES)), 3 * len(_TABLES)
         for table, its in _TABLES.items():
             header[3 * table : 3 * table + 3] = offset, its.columns, self._rows[table]
-            offset += its.columns * self._rows[table]
-        memory = np.zeros(offset, np.int32)
+            offset += its.columns * self._room[table]
+        memory = _reserve(offset)
         memory[: len(header)] = header
         return memory
+
+
+def _reserve(size: int) -> Int32Array:
+    """Zeros that take no memory until they are written."""
+    if not hasattr(mmap, "MAP_ANONYMOUS"):
+        return np.zeros(size, np.int32)
+    region = mmap.mmap(-1, 4 * size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _NO_SWAP)
+    if hasattr(mmap, "MADV_NOHUGEPAGE"):
+        region.madvise(mmap.MADV_NOHUGEPAGE)  # a huge page for each of many tables would be all of them
+    return np.frombuffer(region, np.int32)
 
 
 def _rows(memory: Int32Array, table: int) -> Int32Array:
@@ -216,31 +349,38 @@ def _rows(memory: Int32Array, table: int) -> Int32Array:
     return np.reshape(memory[offset : offset + rows * columns], (rows, columns))
 
 
-@inner
+def _place(m: Memory, table: Any, row: int, column: int) -> int:
+    is_known = isinstance(table, int)
+    columns = _TABLES[table].columns if is_known else fixed(m, 3 * table + 1)
+    offset = 3 * len(_TABLES) if is_known and table == COUNTS else fixed(m, 3 * table)
+    return offset + row * columns + column
+
+
+@inlined
 def cell(m: Memory, table: int, row: int, column: int) -> int:
     """The value at ``row``, ``column`` of ``table``."""
-    return load(m, load(m, 3 * table) + row * load(m, 3 * table + 1) + column)
+    return load(m, _place(m, table, row, column))
 
 
-@inner
+@inlined
 def put(m: Memory, table: int, row: int, column: int, value: int) -> None:
     """Set the value at ``row``, ``column`` of ``table``."""
-    store(m, load(m, 3 * table) + row * load(m, 3 * table + 1) + column, value)
+    store(m, _place(m, table, row, column), value)
 
 
-@inner
+@inlined
 def rows_of(m: Memory, table: int) -> int:
     """Rows that ``table`` has room for."""
-    return load(m, 3 * table + 2)
+    return fixed(m, 3 * table + 2)
 
 
-@inner
+@inlined
 def get_count(m: Memory, place: int) -> int:
     """One of the counts."""
     return cell(m, COUNTS, place, 0)
 
 
-@inner
+@inlined
 def set_count(m: Memory, place: int, value: int) -> None:
     """Set one of the counts."""
     put(m, COUNTS, place, 0, value)

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from structgen.grammars.automaton.facts import Called, Facts, Lengths
+from structgen.grammars.automaton.string_costs import shortest_string
 from structgen.grammars.automaton.tables import FAR
 from structgen.grammars.expr import Rule
-from structgen.grammars.values import ArraySpec, ArrayValue, Item, ObjectSpec, ObjectValue, Value
+from structgen.grammars.values import ArraySpec, ArrayValue, Item, ObjectSpec, ObjectValue, Regular, StringValue, Value
 
 __all__ = [
+    "DETOUR",
     "array_tokens",
     "called_values",
     "is_spellable",
@@ -17,9 +19,13 @@ __all__ = [
     "object_tokens",
     "other_tokens",
     "value_facts",
+    "value_tokens",
 ]
 
 _ALL_BYTES = (1 << 256) - 1
+
+DETOUR = 8
+"""Bytes that suffice for a key to become another one than a key that has been there."""
 
 _Known = Mapping[Called, Facts]
 
@@ -43,6 +49,11 @@ def value_facts(value: Value, facts: _Known, lengths: Lengths) -> Facts:
         return Facts(productive, False, object_tokens(spec, facts) if is_spellable(lengths) else FAR)
     if isinstance(value, ArrayValue):
         return Facts(_is_array_productive(value.spec, facts), False, array_tokens(value.spec, facts))
+    if isinstance(value, StringValue):
+        return Facts(True, False, shortest_string(value.language, lengths.single))
+    if isinstance(value, Regular):
+        spellable = value.dfa.alphabet & ~lengths.single == 0
+        return Facts(True, bool(value.dfa.accepting[0]), value.dfa.distances[0] if spellable else FAR)
     raise TypeError(f"no such value: {value!r}")
 
 
@@ -59,17 +70,24 @@ def spelled_length(text: str) -> int:
 def member_tokens(spec: ObjectSpec, place: int, facts: _Known) -> int:
     """Tokens that suffice for a declared member, with a comma."""
     value = spec.values[place]
-    return FAR if value is None else min(FAR, spelled_length(spec.names[place]) + 4 + facts[value].tokens)
+    if value is None:
+        return FAR
+    return min(FAR, spelled_length(spec.names[place]) + value_tokens(spec, value, facts) + (3 if spec.is_set else 4))
 
 
 def other_tokens(spec: ObjectSpec, entry: int, facts: _Known) -> int:
     """Tokens that suffice for an undeclared member, with a comma."""
-    return min(FAR, _shortest_key(spec, entry) + 4 + facts[spec.others[entry].value].tokens)
+    value = value_tokens(spec, spec.others[entry].value, facts)
+    return min(FAR, _shortest_key(spec, entry) + value + (3 if spec.is_set else 4))
+
+
+def value_tokens(spec: ObjectSpec, value: Rule, facts: _Known) -> int:
+    """Tokens that suffice for what follows a key's colon; a set of strings has nothing there."""
+    return 0 if spec.is_set else facts[value].tokens
 
 
 def _shortest_key(spec: ObjectSpec, entry: int) -> int:
-    shortest = spec.others[entry].keys.shortest
-    return FAR if shortest is None else spelled_length(shortest) + 8  # and a few bytes to differ from those seen
+    return shortest_string(spec.others[entry].keys, _ALL_BYTES) - 2 + DETOUR
 
 
 def object_tokens(spec: ObjectSpec, facts: _Known) -> int:

@@ -11,18 +11,29 @@ import numpy as np
 
 from structgen.grammars.automaton._jit import (
     Int32Array,
-    Int32Table,
-    Int64Array,
     Memory,
     UInt8Array,
     compiled,
     inner,
     int64,
+    load,
 )
 from structgen.grammars.automaton.frames import next_of
+from structgen.grammars.automaton.interiors import (
+    BYTES_OF,
+    CHILDREN,
+    FIRSTS,
+    H_LONGEST,
+    ROOT,
+    byte_of,
+    first_child,
+    part_of,
+)
+from structgen.grammars.automaton.rows import has_bit, set_bit
 from structgen.grammars.automaton.stacks import after_token, pack, step, unpack
 from structgen.grammars.automaton.tables import (
     ACCEPT,
+    C_KEEPS_SPELLING,
     F_TOKENS,
     FAR,
     I_STATE,
@@ -36,7 +47,6 @@ from structgen.grammars.automaton.tables import (
     Q_DISTANCE,
     Q_FIRST,
     S_COUNT,
-    S_DISTANCE,
     S_FLAGS,
     S_NODES,
     SETS,
@@ -44,53 +54,35 @@ from structgen.grammars.automaton.tables import (
     STATES,
     TOKEN,
     cell,
+    set_count,
 )
 
-__all__ = ["Trie", "advance", "fill_row", "has_tokens", "next_bytes", "successors"]
+__all__ = ["NO_BUDGET", "Trie", "add_special_tokens", "advance", "has_tokens", "next_bytes", "successors"]
 
 
 class Trie(NamedTuple):
-    """A vocabulary's trie, its nodes in pre-order."""
+    """A vocabulary's trie. Node 0 is the root; siblings lie together, in the order of their bytes."""
 
-    nodes: Int32Table
-    """``[nodes + 1, 4]``: byte; depth (1 for a token's first byte); the first node after the subtree; the node's
-    first place in ``tokens``. The last row ends the last node's tokens."""
+    nodes: UInt8Array
+    """``[nodes + 4]``: the byte of each node; compiled code reads whole words."""
+    children: Int32Array
+    """``[nodes + 1]``: the first child of each node, with `LARGE`; they end where those of the next node begin."""
+    firsts: Int32Array
+    """``[nodes + 1]``: the first place in ``tokens`` of each node."""
     tokens: Int32Array
     """Token ids, those of one node together."""
     starts: Int32Array
     """``[vocabulary + 1]``: where a token's bytes begin in ``text``."""
     text: UInt8Array
+    """With four bytes more at its end."""
+
+    def __len__(self) -> int:
+        """The number of nodes."""
+        return len(self.firsts) - 1
 
 
-T_BYTE, T_DEPTH, T_END, T_TOKENS = range(4)
-
-
-@inner
-def _open_path(m: Memory, closed: int) -> tuple[Int64Array, Int64Array]:
-    """The travelling forms along a branch of the trie, by depth; the first is that of ``closed``."""
-    states, belows = np.empty(64, np.int64), np.empty(64, np.int64)
-    states[0], belows[0] = unpack(m, closed)
-    return states, belows
-
-
-@inner
-def _lengthened(values: Int64Array) -> Int64Array:
-    longer = np.empty(2 * len(values), np.int64)
-    for place in range(len(values)):
-        longer[place] = values[place]
-    return longer
-
-
-@inner
-def _distance(m: Memory, state: int, below: int) -> int:
-    if state > 0:
-        return min(FAR, cell(m, STATES, state, S_DISTANCE) + cell(m, SETS, below, Q_DISTANCE))
-    return cell(m, SETS, below, Q_DISTANCE)
-
-
-@inner
-def _set_bit(row: Int32Array, token: int) -> None:
-    row[token >> 5] |= np.int32(1) << np.int32(token & 31)
+NO_BUDGET = 2 * FAR
+"""As many tokens as any text may need."""
 
 
 @inner
@@ -112,13 +104,14 @@ def _special_at(m: Memory, closed: int, number: int) -> int:
 
 
 @inner
-def _special_tokens(m: Memory, closed: int, budget: int, row: Int32Array) -> int:
+def add_special_tokens(m: Memory, closed: int, budget: int, row: Memory) -> int:
+    """Set the special tokens after which an end is at most ``budget`` tokens away; returns their number."""
     count, number = 0, 0
     token = _special_at(m, closed, number)
     while token >= 0:
-        known = (row[token >> 5] >> (token & 31)) & 1
+        known = has_bit(row, token)
         if not known and cell(m, SETS, after_token(m, closed, token), Q_DISTANCE) <= budget:
-            _set_bit(row, token)
+            set_bit(row, token)
             count += 1
         number += 1
         token = _special_at(m, closed, number)
@@ -149,37 +142,9 @@ def _special_successors(m: Memory, closed: int, found: Int32Array) -> int:
 
 
 @compiled
-def fill_row(m: Memory, nodes: Int32Table, tokens: Int32Array, closed: int, budget: int, row: Int32Array) -> int:
-    """Set in ``row`` the bits of the tokens after which an end is at most ``budget`` tokens away.
-
-    End tokens are the caller's. Returns the number of tokens set.
-    """
-    for word in range(len(row)):
-        row[word] = 0
-    count = _special_tokens(m, closed, budget, row)
-    states, belows = _open_path(m, closed)
-    node, last = 0, len(nodes) - 1
-    while node < last:
-        depth = int64(nodes[node, T_DEPTH])
-        if depth == len(states):
-            states, belows = _lengthened(states), _lengthened(belows)
-        state, below = step(m, states[depth - 1], belows[depth - 1], int64(nodes[node, T_BYTE]))
-        if state == 0:
-            node = int64(nodes[node, T_END])
-            continue
-        states[depth], belows[depth] = state, below
-        first, end = nodes[node, T_TOKENS], nodes[node + 1, T_TOKENS]
-        if first < end and _distance(m, state, below) <= budget:
-            for place in range(first, end):
-                _set_bit(row, int64(tokens[place]))
-            count += end - first
-        node += 1
-    return count
-
-
-@compiled
 def advance(m: Memory, text: UInt8Array, first: int, end: int, closed: int) -> int:
     """The closed set after the bytes ``text[first:end]``, or `NOTHING`."""
+    set_count(m, C_KEEPS_SPELLING, 1)
     state, below = unpack(m, closed)
     for place in range(first, end):
         state, below = step(m, state, below, int64(text[place]))
@@ -191,6 +156,7 @@ def advance(m: Memory, text: UInt8Array, first: int, end: int, closed: int) -> i
 @compiled
 def next_bytes(m: Memory, closed: int, allowed: UInt8Array) -> int:
     """Mark in ``allowed[256]`` the bytes that may come next; returns their number."""
+    set_count(m, C_KEEPS_SPELLING, 0)
     count = 0
     for byte in range(256):
         allowed[byte] = 0
@@ -211,21 +177,27 @@ def has_tokens(m: Memory, closed: int) -> bool:
 
 
 @compiled
-def successors(m: Memory, nodes: Int32Table, closed: int, found: Int32Array) -> int:
+def successors(m: Memory, s: Memory, closed: int, found: Int32Array) -> int:
     """Write to ``found`` the distinct closed sets one token on; returns their number, -1 if they do not fit."""
-    states, belows = _open_path(m, closed)
-    count = _special_successors(m, closed, found)
-    node, last = 0, len(nodes) - 1
-    while node < last and count >= 0:
-        depth = int64(nodes[node, T_DEPTH])
-        if depth == len(states):
-            states, belows = _lengthened(states), _lengthened(belows)
-        state, below = step(m, states[depth - 1], belows[depth - 1], int64(nodes[node, T_BYTE]))
-        if state == 0:
-            node = int64(nodes[node, T_END])
+    set_count(m, C_KEEPS_SPELLING, 0)
+    nodes, children, firsts = part_of(s, 0, BYTES_OF), part_of(s, 0, CHILDREN), part_of(s, 0, FIRSTS)
+    path = np.empty((load(s, H_LONGEST) + 2, 4), np.int64)  # the node and its last sibling, the travelling form
+    path[0, 0], path[0, 1] = first_child(children, ROOT), first_child(children, ROOT + 1)
+    path[0, 2], path[0, 3] = unpack(m, closed)
+    set_count(m, C_KEEPS_SPELLING, 0)
+    count, depth = _special_successors(m, closed, found), 0
+    while depth >= 0 and count >= 0:
+        node = path[depth, 0]
+        if node == path[depth, 1]:
+            depth -= 1
             continue
-        states[depth], belows[depth] = state, below
-        if nodes[node, T_TOKENS] < nodes[node + 1, T_TOKENS]:
+        path[depth, 0] = node + 1
+        state, below = step(m, path[depth, 2], path[depth, 3], byte_of(nodes, node))
+        if state == 0:
+            continue
+        if load(firsts, node) < load(firsts, node + 1):
             count = _note(found, count, pack(m, state, below))
-        node += 1
+        depth += 1
+        path[depth, 0], path[depth, 1] = first_child(children, node), first_child(children, node + 1)
+        path[depth, 2], path[depth, 3] = state, below
     return count

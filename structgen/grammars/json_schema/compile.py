@@ -4,17 +4,29 @@ from __future__ import annotations
 
 from typing import Any
 
-from structgen.errors import EmptyLanguage, GrammarLimitExceeded, InvalidGrammar, UnsatisfiableSchema, UnsupportedSchema
-from structgen.grammars.expr import Expr, Rule, alternation, call
-from structgen.grammars.json_schema import text
-from structgen.grammars.json_schema.location import open_document
-from structgen.grammars.json_schema.shapes import FRACTION, INTEGER, Algebra, Conjunction, Shape
+from typing_extensions import Unpack
+
+from structgen.errors import (
+    EmptyLanguage,
+    GrammarLimitExceeded,
+    InvalidGrammar,
+    UnsatisfiableSchema,
+)
+from structgen.grammars.expr import Rule
+from structgen.grammars.json_schema.algebra import Algebra
+from structgen.grammars.json_schema.assertions import Formats
+from structgen.grammars.json_schema.location import Places
+from structgen.grammars.json_schema.plans import Planner
+from structgen.grammars.json_schema.writing import Writer
+from structgen.grammars.limits import Limits
+from structgen.grammars.recipe import front_end
 from structgen.grammars.token_automaton import TokenAutomaton
 from structgen.grammars.vocabulary import TokenVocabulary
 
-__all__ = ["compile_json_schema"]
+__all__ = ["compile_json_schema", "schema_rule"]
 
 
+@front_end("json_schema")
 def compile_json_schema(
     schema: Any,
     vocabulary: TokenVocabulary,
@@ -23,6 +35,9 @@ def compile_json_schema(
     property_order: str = "schema",
     numbers: str = "canonical",
     formats: str = "assert",
+    whitespace: str | tuple[str, str] = "flexible",
+    strict_formats: bool = False,
+    **limits: Unpack[Limits],
 ) -> TokenAutomaton:
     """The automaton of the JSON texts that ``schema`` allows, in the documented layout.
 
@@ -51,6 +66,8 @@ def compile_json_schema(
         spelling of a number; integers are refused then.
     formats : {"assert", "annotate"}
         Whether ``format`` is an assertion, which is refused, or an annotation.
+    **limits
+        On time, states and memory; see `Limits`.
 
     Raises
     ------
@@ -61,19 +78,43 @@ def compile_json_schema(
     UnsatisfiableSchema
         No text can match.
     GrammarLimitExceeded
-        The schema has too many combinations of alternatives, or is nested too deeply.
+        The schema has too many combinations of alternatives, or is nested too deeply; or a limit is passed.
     InvalidGrammar
         An option has none of its values.
     """
-    _check_option("numbers", numbers, ("canonical", "any"))
-    _check_option("formats", formats, ("assert", "annotate"))
-    _check_option("property_order", property_order, ("schema",))
+    rule = schema_rule(
+        schema,
+        default_dialect=default_dialect,
+        registry=registry,
+        property_order=property_order,
+        numbers=numbers,
+        formats=formats,
+        strict_formats=strict_formats,
+    )
     try:
-        root = open_document(schema, default_dialect, registry)
-        writer = _Writer(Algebra(formats), numbers)
-        return TokenAutomaton(Rule("the schema", lambda: writer.value((root,))), vocabulary)
+        return TokenAutomaton(rule, vocabulary)
     except EmptyLanguage as error:
         raise UnsatisfiableSchema("", "no JSON value can meet it: the schema is unsatisfiable") from error
+
+
+def schema_rule(
+    schema: Any,
+    default_dialect: str | None = None,
+    registry: Any = None,
+    property_order: str = "schema",
+    numbers: str = "canonical",
+    formats: str = "assert",
+    strict_formats: bool = False,
+) -> Rule:
+    """The grammar of `compile_json_schema`, without a vocabulary."""
+    _check_option("numbers", numbers, ("canonical", "any"))
+    _check_option("formats", formats, ("assert", "annotate"))
+    _check_option("property_order", property_order, ("schema", "any"))
+    try:
+        places = Places(schema, default_dialect, registry)
+        planner = Planner(Algebra(Formats(formats == "assert", strict_formats)))
+        writer = Writer(planner, numbers, ordered=property_order == "schema")
+        return writer.write(places.root)
     except RecursionError as error:
         raise GrammarLimitExceeded("the schema is nested too deeply, or holds itself; flatten it") from error
 
@@ -81,77 +122,3 @@ def compile_json_schema(
 def _check_option(name: str, value: str, known: tuple[str, ...]) -> None:
     if value not in known:
         raise InvalidGrammar(f"{name} is {' or '.join(map(repr, known))}, not {value!r}")
-
-
-class _Writer:
-    """Writes the expressions of conjunctions; objects and arrays become rules of their own."""
-
-    def __init__(self, algebra: Algebra, numbers: str) -> None:
-        self._algebra, self._numbers = algebra, numbers
-        self._rules: dict[Conjunction, Rule] = {}
-
-    def value(self, conjunction: Conjunction) -> Expr:
-        """Any value that meets ``conjunction``."""
-        rule = self._rules.get(conjunction)
-        if rule is not None:
-            return call(rule)
-        shapes = self._algebra.expand(conjunction)
-        if not any(_has_inside(shape) for shape in shapes):
-            return alternation(*(self._shape(shape, conjunction) for shape in shapes))
-        pointer = conjunction[0].pointer if conjunction else ""
-        rule = Rule(
-            pointer.rpartition("/")[2] or "value",
-            lambda: alternation(*(self._shape(shape, conjunction) for shape in shapes)),
-            pointer,
-        )
-        self._rules[conjunction] = rule
-        return call(rule)
-
-    def _shape(self, shape: Shape, conjunction: Conjunction) -> Expr:
-        if shape.values is not None:
-            return alternation(*(text.value(value) for value in shape.values))
-        parts: list[Expr] = []
-        if "null" in shape.kinds:
-            parts.append(text.NULL)
-        if "boolean" in shape.kinds:
-            parts.append(text.BOOLEAN)
-        if "string" in shape.kinds:
-            parts.append(text.STRING)
-        if INTEGER in shape.kinds:
-            parts.append(self._number(shape, conjunction))
-        if "array" in shape.kinds:
-            parts.append(text.array(self.value(shape.items)))
-        if "object" in shape.kinds:
-            parts.append(self._object(shape, conjunction))
-        return alternation(*parts)
-
-    def _number(self, shape: Shape, conjunction: Conjunction) -> Expr:
-        if FRACTION in shape.kinds:
-            return text.NUMBER if self._numbers == "canonical" else text.ANY_NUMBER
-        if self._numbers == "any":
-            raise UnsupportedSchema(
-                f"{_pointer(conjunction)}/type",
-                "type",
-                'integers in any spelling cannot be held; use numbers="canonical"',
-            )
-        return text.INTEGER
-
-    def _object(self, shape: Shape, conjunction: Conjunction) -> Expr:
-        if not shape.properties and not shape.required and not shape.additional:
-            raise UnsupportedSchema(
-                _pointer(conjunction),
-                "additionalProperties",
-                "this version writes declared keys only and none is declared here; "
-                "declare them, say additionalProperties: false, or give a type that is no object",
-            )
-        keys = dict.fromkeys((*dict(shape.properties), *shape.required))
-        members = [(text.member(key, self.value(shape.property_schema(key))), key in shape.required) for key in keys]
-        return text.object_of(members)
-
-
-def _pointer(conjunction: Conjunction) -> str:
-    return conjunction[0].pointer if conjunction else ""
-
-
-def _has_inside(shape: Shape) -> bool:
-    return shape.values is None and bool(shape.kinds & {"array", "object"})

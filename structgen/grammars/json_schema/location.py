@@ -2,182 +2,166 @@
 
 from __future__ import annotations
 
-import importlib
-from collections.abc import Mapping
-from typing import Any, TypeGuard, cast
-from urllib.parse import unquote, urlsplit
+from typing import Any
 
-import referencing
-import referencing.exceptions
-import referencing.jsonschema
+from structgen.errors import InvalidSchema
+from structgen.grammars.json_schema.atoms import ANYTHING, NOTHING, Atom
+from structgen.grammars.json_schema.dialects import Dialect
+from structgen.grammars.json_schema.documents import RECURSIVE_ANCHOR, Documents, Found, Resource
+from structgen.grammars.json_schema.json_values import child_pointer, is_object, kind_name
 
-from structgen.errors import InvalidSchema, UnsupportedSchema
-from structgen.grammars.json_schema.keywords import copy_json, escape_pointer, is_object
+__all__ = ["Location", "Places"]
 
-__all__ = ["Location", "open_document"]
-
-# These libraries leave types open; what they give passes through here once.
-_META_SCHEMAS: Any = importlib.import_module("jsonschema_specifications").REGISTRY
-
-DEFAULT_DIALECT = "https://json-schema.org/draft/2020-12/schema"
-DRAFT_4 = "http://json-schema.org/draft-04/schema"
-_DIALECTS = {
-    DRAFT_4: False,
-    "http://json-schema.org/draft-06/schema": False,
-    "http://json-schema.org/draft-07/schema": False,
-    "https://json-schema.org/draft/2019-09/schema": True,
-    "https://json-schema.org/draft/2020-12/schema": True,
-}
-"""The dialects, and whether keywords beside a ``$ref`` count in them."""
+Scope = tuple[tuple[str, Resource], ...]
+"""The dynamic scope, as far as it can matter: for each dynamic anchor the outermost resource that has it."""
 
 
-class Location:
-    """A subschema in its document. Locations of one subschema compare equal.
+class Places:
+    """Gives each subschema of the documents its one `Location` for each dynamic scope.
 
     Parameters
     ----------
-    schema : dict or bool
-        The subschema.
-    pointer : str
-        Its JSON pointer; where it was reached through a reference, that of the reference's target.
-    resolver : referencing resolver
-        What references in it mean.
-    dialect : str
-        URI of its meta-schema, without the empty fragment.
+    schema, default_dialect, registry
+        As for `Documents`.
     """
 
-    __slots__ = ("_resolver", "dialect", "pointer", "schema")
+    def __init__(self, schema: Any, default_dialect: str | None, registry: Any) -> None:
+        self.documents = Documents(schema, default_dialect, registry)
+        self._locations: dict[object, Location] = {}
+        self._targets: dict[object, Atom] = {}
+        resource = self.documents.root
+        self.root = self.enter(resource.root, "", resource, ())
 
-    def __init__(self, schema: Any, pointer: str, resolver: Any, dialect: str) -> None:
-        self.schema, self.pointer, self.dialect = schema, pointer, dialect
-        self._resolver = resolver
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Location) and self._key() == other._key()
-
-    def __hash__(self) -> int:
-        return hash(self._key())
-
-    def _key(self) -> object:
-        # Documents are copied when they are opened, so that each place has an object of its own.
-        return self.schema if isinstance(self.schema, bool) else id(self.schema)
-
-    @property
-    def siblings_count(self) -> bool:
-        """Whether keywords beside a ``$ref`` count; up to draft 7 they do not."""
-        return _DIALECTS[self.dialect]
-
-    def child(self, *tokens: str | int) -> Location:
-        """The subschema at ``tokens`` from here."""
-        schema, pointer = self.schema, self.pointer
-        for token in tokens:
-            schema, pointer = schema[token], f"{pointer}/{escape_pointer(str(token))}"
-        return _enter(schema, pointer, self._resolver, self.dialect)
-
-    def refer(self, reference: str) -> Location:
-        """The subschema that ``reference`` names from here.
+    def enter(self, schema: Any, pointer: str, resource: Resource, scope: Scope) -> Atom:
+        """The atom of ``schema``, reached from ``resource``.
 
         Raises
         ------
         InvalidSchema
-            It names nothing.
+            It is neither an object nor a boolean.
         """
-        try:
-            found: Any = self._resolver.lookup(reference)
-        except (referencing.exceptions.Unresolvable, ValueError) as error:
-            raise InvalidSchema(f"{self.pointer}/$ref", f"{reference!r} names nothing") from error
-        except (AttributeError, TypeError) as error:  # how the library meets what is no schema, on the way or there
-            raise InvalidSchema(f"{self.pointer}/$ref", f"{reference!r} is not a schema") from error
-        if not (isinstance(found.contents, bool) or is_object(found.contents)):
-            raise InvalidSchema(f"{self.pointer}/$ref", f"{reference!r} is not a schema")
-        pointer = unquote(reference[1:]) if reference.startswith("#") else reference
-        return _enter(found.contents, pointer, found.resolver, self.dialect)
+        if schema is True:
+            return ANYTHING
+        if schema is False:
+            return NOTHING
+        if not is_object(schema):
+            raise InvalidSchema(pointer, f"a schema is an object or a boolean, not {kind_name(schema)}")
+        if resource.parts:
+            resource = resource.parts.get(id(schema), resource)
+        if resource.dynamic:
+            scope = _extended(scope, resource)
+        key = (id(schema), scope) if scope else id(schema)
+        found = self._locations.get(key)
+        if found is None:
+            self._locations[key] = found = Location(self, schema, pointer, resource, scope)
+        return found
+
+    def refer(self, location: Location, reference: str, keyword: str) -> Atom:
+        """What ``reference``, the value of ``keyword`` in ``location``, names.
+
+        Raises
+        ------
+        InvalidSchema
+            It names nothing, or no schema.
+        """
+        key = (reference, keyword, location.resource, location.scope)
+        atom = self._targets.get(key)
+        if atom is None:
+            self._targets[key] = atom = self._target(location, reference, keyword)
+        return atom
+
+    def _target(self, location: Location, reference: str, keyword: str) -> Atom:
+        found = self.documents.lookup(reference, location.resource)
+        place = f"{location.pointer}/{keyword}"
+        if found is None:
+            raise InvalidSchema(place, f"{reference!r} names nothing")
+        if keyword != "$ref":
+            found = self._dynamic(found, reference, keyword, location.scope)
+        if not isinstance(found.schema, (bool, dict)):
+            raise InvalidSchema(place, f"{reference!r} is not a schema")
+        return self.enter(found.schema, found.pointer, found.resource, location.scope)
+
+    def _dynamic(self, found: Found, reference: str, keyword: str, scope: Scope) -> Found:
+        """The outermost schema that takes the place of ``found``, if that may be taken."""
+        name = RECURSIVE_ANCHOR if keyword == "$recursiveRef" else reference.rpartition("#")[2]
+        own = found.resource.anchors.get(name)
+        if name not in found.resource.dynamic or own is None or own[0] is not found.schema:
+            return found
+        resource = dict(scope).get(name, found.resource)
+        schema, pointer = resource.anchors[name]
+        return Found(schema, pointer, resource)
 
 
-def open_document(schema: Any, default_dialect: str | None, registry: Any) -> Location:
-    """The root of ``schema``.
+def _extended(scope: Scope, resource: Resource) -> Scope:
+    known = dict(scope)
+    added = tuple((name, resource) for name in sorted(resource.dynamic) if name not in known)
+    return scope + added
 
-    Parameters
+
+class Location(Atom):
+    """A subschema in its document and dynamic scope, as the condition that a value is valid under it.
+
+    Attributes
     ----------
-    schema : dict or bool
-        The document.
-    default_dialect : str, optional
-        URI of the meta-schema that counts where ``$schema`` says nothing; 2020-12 by default.
-    registry : mapping of str to schema, or referencing.Registry, optional
-        Documents that references may name, by URI.
+    schema : dict
+        The subschema.
+    dialect : Dialect
+        How it is read.
+    resource : Resource
+        What references in it are relative to.
+    keywords : dict
+        The keywords that count in it with their values; empty before `read`.
+    about : int
+        What they are about, bits of `dialects`; -1 before `read`.
+    facts : object
+        What the algebra has read in it; ``None`` before.
     """
-    if not (isinstance(schema, bool) or is_object(schema)):
-        raise InvalidSchema("", f"a schema is an object or a boolean, not {type(schema).__name__}")
-    schema = copy_json(schema, "")
-    dialect = _dialect(schema, default_dialect or DEFAULT_DIALECT, "")
-    _check_identifier(schema, dialect, "")
-    resource = _resource(schema, dialect)
-    known = _known_documents(registry, dialect)
-    base = resource.id() or ""
-    resolver = known.with_resource(base, resource).resolver(base)
-    return Location(schema, "", resolver, dialect)
 
+    __slots__ = ("_places", "about", "dialect", "facts", "keywords", "resource", "schema", "scope")
 
-def _known_documents(registry: Any, dialect: str) -> Any:
-    if registry is None:
-        return _META_SCHEMAS
-    if isinstance(registry, referencing.Registry):
-        return _META_SCHEMAS.combine(cast("Any", registry))
-    if not _is_mapping(registry):
-        raise TypeError(
-            f"registry is a mapping of URI to schema or a referencing.Registry, not {type(registry).__name__}"
-        )
-    resources = [(uri, _registered(uri, its, dialect)) for uri, its in registry.items()]
-    return _META_SCHEMAS.with_resources(resources)
+    def __init__(self, places: Places, schema: dict[str, Any], pointer: str, resource: Resource, scope: Scope) -> None:
+        super().__init__(pointer)
+        self._places, self.schema, self.resource, self.scope = places, schema, resource, scope
+        self.dialect: Dialect = resource.dialect
+        self.keywords: dict[str, Any] = {}
+        self.about = -1
+        self.facts: Any = None
 
+    def read(self) -> int:
+        """What the keywords are about, all of them checked.
 
-def _registered(uri: object, schema: Any, dialect: str) -> Any:
-    if not isinstance(uri, str):
-        raise TypeError(f"registry is a mapping of URI to schema; {uri!r} is no URI")
-    schema = copy_json(schema, uri)
-    dialect = _dialect(schema, dialect, uri)
-    _check_identifier(schema, dialect, uri)
-    return _resource(schema, dialect)
+        Raises
+        ------
+        InvalidSchema
+            A keyword's value is not what the specification asks for.
+        """
+        if self.about < 0:
+            self.about = self._check()
+        return self.about
 
+    def _check(self) -> int:
+        schema, known = self.schema, self.dialect.keywords
+        if self.dialect.hides_siblings and "$ref" in schema:
+            schema = {"$ref": schema["$ref"]}
+        about = 0
+        for keyword, value in schema.items():
+            if keyword in known:
+                its = known[keyword]
+                if not its.form.holds(value):
+                    place = f"{self.pointer}/{keyword}"
+                    raise InvalidSchema(place, f"{keyword} is {its.form.name}, not {repr(value)[:60]}")
+                if its.about:
+                    about |= its.about
+                    self.keywords[keyword] = value
+        return about
 
-def _is_mapping(value: Any) -> TypeGuard[Mapping[str, Any]]:
-    return isinstance(value, Mapping)
+    def child(self, *tokens: str | int) -> Atom:
+        """The subschema at ``tokens`` from here."""
+        schema: Any = self.schema
+        for token in tokens:
+            schema = schema[token]
+        return self._places.enter(schema, child_pointer(self.pointer, *tokens), self.resource, self.scope)
 
-
-def _enter(schema: Any, pointer: str, resolver: Any, dialect: str) -> Location:
-    """A location whose own ``$schema`` and ``$id`` count, if it has them."""
-    if isinstance(schema, dict):
-        dialect = _dialect(schema, dialect, pointer)
-        if _check_identifier(schema, dialect, pointer):
-            resolver = resolver.in_subresource(_resource(schema, dialect))
-    return Location(schema, pointer, resolver, dialect)
-
-
-def _check_identifier(schema: Any, dialect: str, pointer: str) -> bool:
-    """Whether a schema has an identifier of its own, which must be a URI reference."""
-    name = "id" if dialect == DRAFT_4 else "$id"
-    if not is_object(schema) or name not in schema:
-        return False
-    try:
-        urlsplit(schema[name])
-        is_uri = isinstance(schema[name], str)
-    except (ValueError, AttributeError, TypeError):
-        is_uri = False
-    if not is_uri:
-        raise InvalidSchema(f"{pointer}/{name}", f"{schema[name]!r} is no URI")
-    return True
-
-
-def _dialect(schema: Any, default: str, pointer: str) -> str:
-    uri = schema.get("$schema", default) if is_object(schema) else default
-    if not isinstance(uri, str):
-        raise InvalidSchema(f"{pointer}/$schema", f"{uri!r} is no URI")
-    plain = uri.removesuffix("#")
-    if plain not in _DIALECTS:
-        known = ", ".join(_DIALECTS)
-        raise UnsupportedSchema(f"{pointer}/$schema", "$schema", f"{uri!r} is none of the dialects {known}")
-    return plain
-
-
-def _resource(schema: Any, dialect: str) -> Any:
-    return referencing.jsonschema.specification_with(dialect).create_resource(schema)
+    def refer(self, keyword: str) -> Atom:
+        """What the reference at ``keyword`` names."""
+        return self._places.refer(self, self.schema[keyword], keyword)

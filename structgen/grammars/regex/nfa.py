@@ -8,8 +8,9 @@ Python integers, a bit for each node. ``^`` is passed before the first character
 from __future__ import annotations
 
 from structgen.errors import GrammarLimitExceeded
-from structgen.grammars.charset import ALL, CharSet
-from structgen.grammars.regex.syntax import Alternatives, Anchor, Characters, Concatenation, Look, Node, Repeat
+from structgen.grammars.charset import ALL, NEWLINE, CharSet
+from structgen.grammars.regex.edges import is_bound, opened
+from structgen.grammars.regex.syntax import Alternatives, Anchor, Characters, Concatenation, Look, Node, Place, Repeat
 
 __all__ = ["ACCEPT", "END", "LOOK", "REST", "SPLIT", "START", "Nfa"]
 
@@ -22,6 +23,9 @@ _MAX_WORK = 3_000_000
 SPLIT, START, END, LOOK = -1, -2, -3, -4
 ACCEPT, REST = 0, 1
 _ACCEPTS, _ANYTHING = 1 << ACCEPT, 1 << REST
+
+
+_LAST_LINE_END = Concatenation((Characters(NEWLINE), Anchor("$", 0, False, frozenset({Place.EDGE}))))
 
 
 class Nfa:
@@ -76,16 +80,25 @@ class Nfa:
         if isinstance(node, Repeat):
             return self._repeat(node, then)
         if isinstance(node, Anchor):
-            return self.add(START if node.looks_back else END, then)
+            return self._anchor(node, then)
         if isinstance(node, Look):
             return self._look(node, then)
         raise TypeError(f"no such node: {node!r}")
+
+    def _anchor(self, node: Anchor, then: int) -> int:
+        ways = [self.add(START if node.looks_back else END, then)]
+        if Place.NEWLINE in node.places:
+            ways.append(self._look(Look(Characters(NEWLINE), node.looks_back, negated=False), then))
+        elif Place.FINAL_NEWLINE in node.places:
+            ways.append(self._look(Look(_LAST_LINE_END, back=False, negated=False), then))
+        return ways[0] if len(ways) == 1 else self.add(SPLIT, *ways)
 
     def _look(self, node: Look, then: int) -> int:
         body = node.body
         key = (body.members if isinstance(body, Characters) else body, node.back)
         inner = self._looked_for.get(key)
         if inner is None:
+            body = opened(body, at_start=node.back)
             inner = self.anywhere(self.build(body, ACCEPT)) if node.back else self.build(body, REST)
             self._looked_for[key] = inner
             if node.back:
@@ -102,8 +115,13 @@ class Nfa:
 
     def build_search(self, tree: Node) -> int:
         """Nodes of the texts in which ``tree`` matches somewhere; returns the first."""
-        entry = self.build(tree, ACCEPT if _is_bound(tree, at_start=False) else REST)
-        return entry if _is_bound(tree, at_start=True) else self.anywhere(entry)
+        starts, ends = is_bound(tree, at_start=True), is_bound(tree, at_start=False)
+        if not starts:
+            tree = opened(tree, at_start=True)
+        if not ends:
+            tree = opened(tree, at_start=False)
+        entry = self.build(tree, ACCEPT if ends else REST)
+        return entry if starts else self.anywhere(entry)
 
     def _repeat(self, node: Repeat, then: int) -> int:
         part, low = node.part, node.low
@@ -120,7 +138,7 @@ class Nfa:
                 inner = self.build(part, then)
                 chain |= 1 << inner
                 then = self.add(SPLIT, inner, rest)
-            if optional > 1 and isinstance(part, Characters):
+            if optional > 8 and isinstance(part, Characters):
                 self._chains.append(chain)
         for _ in range(low):
             then = self.build(part, then)
@@ -163,14 +181,3 @@ class Nfa:
         if found is None:
             found = self._closed[after] = self.closure(after)
         return found
-
-
-def _is_bound(node: Node, at_start: bool) -> bool:
-    """Whether every match begins at the start of the text, or ends at its end."""
-    if isinstance(node, Anchor):
-        return node.looks_back is at_start
-    if isinstance(node, Concatenation) and node.parts:
-        return _is_bound(node.parts[0 if at_start else -1], at_start)
-    if isinstance(node, Alternatives):
-        return all(_is_bound(part, at_start) for part in node.parts)
-    return False

@@ -1,0 +1,13 @@
+"""``structgen warmup``: compile what would be compiled at the first use."""
+
+from __future__ import annotations
+
+import typer
+
+from structgen.grammars import warm_up
+
+
+def warmup() -> None:
+    """Compile the grammar code for this machine now, so that the first use need not."""
+    seconds = warm_up()
+    typer.echo("ready: it was compiled already" if seconds is None else f"ready: compiled in {seconds:.1f} s")

@@ -1,0 +1,213 @@
+"""Computing an interior (see `interiors`): its tokens, and the trie of what remains of the others after the leaf."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from structgen.grammars.automaton._jit import Int32Array, Int32Table, Int64Array, Memory, compiled, inner, int64, load
+from structgen.grammars.automaton.interiors import (
+    BYTES_OF,
+    CHILDREN,
+    FIRSTS,
+    H_LONGEST,
+    TOKENS,
+    byte_of,
+    first_child,
+    key_hash,
+    part_of,
+)
+from structgen.grammars.automaton.leaves import UNCLOSED, key_at, key_count, may_end, read_on
+from structgen.grammars.automaton.spelling import QUOTE
+from structgen.grammars.automaton.tables import NO_STATE
+
+__all__ = ["EXIT_COLUMNS", "collect", "flatten", "key_size", "write_key"]
+
+# While it grows the exits' trie is lists of children; 0 ends a list, and node 0 is the root. `X_TOKENS` is the first of
+# a node's tokens, which are rows (token, next); `X_PLACE` its number when flat.
+X_BYTE, X_CHILD, X_SIBLING, X_TOKENS, X_PLACE = range(5)
+EXIT_COLUMNS = 5
+
+# What `collect` counts.
+C_INSIDE, C_EXITS, C_TOKENS = range(3)
+
+
+@inner
+def _descend(exits: Int32Table, counts: Int64Array, parent: int, byte: int) -> int:
+    """The child of ``parent`` for ``byte``, made where there is none; 0 where there is no room."""
+    one = int64(exits[parent, X_CHILD])
+    while one and exits[one, X_BYTE] != byte:
+        one = int64(exits[one, X_SIBLING])
+    if one == 0 and counts[C_EXITS] < len(exits):
+        one = counts[C_EXITS]
+        counts[C_EXITS] += 1
+        exits[one, X_BYTE], exits[one, X_CHILD], exits[one, X_TOKENS] = byte, 0, 0
+        exits[one, X_SIBLING] = exits[parent, X_CHILD]
+        exits[parent, X_CHILD] = one
+    return one
+
+
+@inner
+def _add_tokens(
+    s: Memory, trie: int, node: int, exits: Int32Table, lists: Int32Table, counts: Int64Array, place: int
+) -> bool:
+    """Add the tokens of ``node`` to an exit node; whether there was room."""
+    firsts, tokens = part_of(s, trie, FIRSTS), part_of(s, trie, TOKENS)
+    for entry in range(load(firsts, node), load(firsts, node + 1)):
+        row = counts[C_TOKENS]
+        if row == len(lists):
+            return False
+        lists[row, 0], lists[row, 1] = load(tokens, entry), exits[place, X_TOKENS]
+        exits[place, X_TOKENS] = row
+        counts[C_TOKENS] += 1
+    return True
+
+
+@inner
+def _add_subtree(
+    s: Memory,
+    trie: int,
+    top: int,
+    exits: Int32Table,
+    lists: Int32Table,
+    counts: Int64Array,
+    parent: int,
+    work: Int32Table,
+) -> bool:
+    """Add the tokens at and below ``top`` below the exit node ``parent``; whether there was room."""
+    nodes, children = part_of(s, trie, BYTES_OF), part_of(s, trie, CHILDREN)
+    depth = 0
+    work[0, 0], work[0, 1], work[0, 2] = top, top + 1, parent
+    while depth >= 0:
+        node = int64(work[depth, 0])
+        if node == work[depth, 1]:
+            depth -= 1
+            continue
+        work[depth, 0] = node + 1
+        place = _descend(exits, counts, int64(work[depth, 2]), byte_of(nodes, node))
+        if place == 0 or not _add_tokens(s, trie, node, exits, lists, counts, place):
+            return False
+        depth += 1
+        work[depth, 0], work[depth, 1] = first_child(children, node), first_child(children, node + 1)
+        work[depth, 2] = place
+    return True
+
+
+@inner
+def _add_exits(
+    s: Memory,
+    trie: int,
+    top: int,
+    exits: Int32Table,
+    lists: Int32Table,
+    counts: Int64Array,
+    read: Int64Array,
+    depth: int,
+    work: Int32Table,
+) -> bool:
+    """Add what is at and below ``top`` for every place of the path, ``read[1..depth]``, where the leaf may end."""
+    for end in range(1, depth + 1):
+        if read[end] < 256:
+            continue
+        parent = 0
+        for level in range(end + 1, depth + 1):
+            parent = _descend(exits, counts, parent, read[level] & 255)
+            if parent == 0:
+                return False
+        if not _add_subtree(s, trie, top, exits, lists, counts, parent, work):
+            return False
+    return True
+
+
+@compiled
+def collect(
+    m: Memory,
+    s: Memory,
+    leaf: int,
+    trie: int,
+    node: int,
+    state: int,
+    inside: Int32Array,
+    exits: Int32Table,
+    lists: Int32Table,
+    counts: Int64Array,
+) -> bool:
+    """Compute the interior of ``state`` below ``node``; whether there was room.
+
+    Its tokens go to ``inside``, the exits' trie to ``exits`` and its tokens to ``lists``, and their numbers, one more
+    for the last two, to ``counts``.
+    """
+    nodes, children = part_of(s, trie, BYTES_OF), part_of(s, trie, CHILDREN)
+    firsts, tokens, longest = part_of(s, trie, FIRSTS), part_of(s, trie, TOKENS), load(s, H_LONGEST) + 2
+    work, path = np.empty((longest, 3), np.int32), np.empty((longest, 3), np.int32)
+    read = np.zeros(longest, np.int64)  # the bytes of the path, plus 256 where the leaf may end
+    counts[C_INSIDE], counts[C_EXITS], counts[C_TOKENS] = 0, 1, 1
+    exits[0, X_CHILD] = exits[0, X_TOKENS] = 0
+    depth = ways = 0
+    path[0, 0], path[0, 1], path[0, 2] = first_child(children, node), first_child(children, node + 1), state
+    while depth >= 0:
+        node = int64(path[depth, 0])
+        if node == path[depth, 1]:
+            ways -= read[depth] >> 8
+            depth -= 1
+            continue
+        path[depth, 0] = node + 1
+        byte = byte_of(nodes, node)
+        target = NO_STATE
+        if leaf != UNCLOSED or depth or byte != QUOTE:
+            target = read_on(m, int64(path[depth, 2]), byte)
+        if target == NO_STATE:
+            if ways and not _add_exits(s, trie, node, exits, lists, counts, read, depth, work):
+                return False
+            continue
+        for place in range(load(firsts, node), load(firsts, node + 1)):
+            inside[counts[C_INSIDE]] = load(tokens, place)
+            counts[C_INSIDE] += 1
+        depth += 1
+        path[depth, 0], path[depth, 1] = first_child(children, node), first_child(children, node + 1)
+        path[depth, 2] = target
+        read[depth] = byte + 256 * may_end(m, target)
+        ways += read[depth] >> 8
+    return True
+
+
+@compiled
+def flatten(
+    exits: Int32Table,
+    lists: Int32Table,
+    nodes: Int32Array,
+    children: Int32Array,
+    firsts: Int32Array,
+    tokens: Int32Array,
+) -> None:
+    """Write the exits' trie as `walk.Trie` has it, a byte to a number yet."""
+    used, count = 0, 1
+    queue = np.zeros(len(nodes), np.int32)
+    for node in range(len(nodes)):
+        one = int64(queue[node])
+        nodes[node], firsts[node], children[node] = exits[one, X_BYTE], used, count
+        entry = int64(exits[one, X_TOKENS])
+        while entry:
+            tokens[used] = lists[entry, 0]
+            used += 1
+            entry = int64(lists[entry, 1])
+        child = int64(exits[one, X_CHILD])
+        while child:
+            queue[count] = child
+            count += 1
+            child = int64(exits[child, X_SIBLING])
+    firsts[len(nodes)], children[len(nodes)] = used, count
+
+
+@compiled
+def write_key(m: Memory, leaf: int, trie: int, node: int, state: int, key: Int32Array) -> int:
+    """Write the key of ``state`` below ``node``; returns its hash."""
+    key[0], key[1], key[2] = leaf, trie, node
+    for place in range(key_count(m, state)):
+        key[3 + place] = key_at(m, state, place)
+    return key_hash(m, leaf, trie, node, state)
+
+
+@compiled
+def key_size(m: Memory, state: int) -> int:
+    """How many numbers `write_key` writes."""
+    return 3 + key_count(m, state)

@@ -1,0 +1,102 @@
+"""JSON values in Python: told apart, copied, compared."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any, TypeGuard, cast
+
+from structgen.errors import GrammarLimitExceeded, InvalidSchema
+
+__all__ = ["child_pointer", "copy_json", "escape_pointer", "is_array", "is_number", "is_object", "kind_name"]
+
+_MAX_DEPTH = 10_000
+_PLAIN = frozenset({str, int, float, bool, type(None)})
+
+
+def is_object(value: Any) -> TypeGuard[dict[str, Any]]:
+    """Whether a JSON value is an object."""
+    return isinstance(value, dict)
+
+
+def is_array(value: Any) -> TypeGuard[list[Any]]:
+    """Whether a JSON value is an array."""
+    return isinstance(value, list)
+
+
+def is_number(value: Any) -> TypeGuard[float]:
+    """Whether a JSON value is a number that JSON can write."""
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def kind_name(value: Any) -> str:
+    """The type of a value, for messages."""
+    return "null" if value is None else type(value).__name__
+
+
+def escape_pointer(token: str) -> str:
+    """A reference token of a JSON pointer (RFC 6901)."""
+    return token.replace("~", "~0").replace("/", "~1")
+
+
+def child_pointer(pointer: str, *tokens: str | int) -> str:
+    """The JSON pointer of what lies at ``tokens`` below ``pointer``."""
+    return "/".join((pointer, *(escape_pointer(str(token)) for token in tokens)))
+
+
+def copy_json(value: Any, pointer: str = "", marks: frozenset[str] = frozenset()) -> tuple[Any, bool]:
+    """A copy of a JSON value in which no two places share an object, and whether something below it is marked.
+
+    Marked is an object that has a string or a boolean under a key of ``marks``.
+
+    Raises
+    ------
+    InvalidSchema
+        Something in it is no JSON: a key that is no string, a set.
+    GrammarLimitExceeded
+        It is nested without end.
+    """
+    top = [value]
+    pending: list[tuple[Any, int]] = [(top, 0)]
+    marked = False
+    while pending:
+        box, depth = pending.pop()
+        if depth > _MAX_DEPTH:
+            raise GrammarLimitExceeded("the schema is nested too deeply, or holds itself; flatten it")
+        if depth > 1 and not marked and isinstance(box, dict) and not marks.isdisjoint(cast("dict[str, Any]", box)):
+            marked = any(isinstance(box.get(mark), (str, bool)) for mark in marks)
+        for key, child in box.items() if isinstance(box, dict) else enumerate(box):
+            if type(child) not in _PLAIN and not isinstance(child, (str, int, float)):
+                box[key] = copied = _shallow_copy(child, value, pointer)
+                pending.append((copied, depth + 1))
+    return top[0], marked
+
+
+def _shallow_copy(child: Any, whole: Any, pointer: str) -> dict[object, Any] | list[Any]:
+    if isinstance(child, dict):
+        members = cast("dict[object, Any]", child)
+        for key in members:
+            if not isinstance(key, str):
+                raise InvalidSchema(_place_of(child, whole, pointer), f"the key {key!r} is no string")
+        return dict(members)
+    if isinstance(child, (list, tuple)):
+        return list(cast("list[Any]", child))
+    raise InvalidSchema(_place_of(child, whole, pointer), f"{child!r} is no JSON value")
+
+
+def _place_of(wanted: object, whole: object, pointer: str) -> str:
+    """Where ``wanted``, an object of that identity, lies in ``whole``."""
+    pending = [(whole, pointer)]
+    while pending:
+        value, place = pending.pop()
+        if value is wanted:
+            return place
+        pending += [(child, child_pointer(place, str(key))) for key, child in _children(value)]
+    return pointer
+
+
+def _children(value: Any) -> Iterator[tuple[object, object]]:
+    if isinstance(value, dict):
+        yield from cast("dict[object, object]", value).items()
+    elif isinstance(value, (list, tuple)):
+        yield from enumerate(cast("list[object]", value))

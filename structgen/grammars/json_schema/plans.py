@@ -1,0 +1,108 @@
+"""Plans: each conjunction worked out, and whether any value meets it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, NamedTuple
+
+from structgen.grammars.json_schema.array_plans import ArrayPlan, array_plans
+from structgen.grammars.json_schema.conjunctions import Conjunction
+from structgen.grammars.json_schema.object_plans import ObjectPlan, object_plans
+from structgen.grammars.json_schema.ways import Ways
+
+if TYPE_CHECKING:
+    from structgen.grammars.json_schema.algebra import Algebra
+
+__all__ = ["Plan", "Planner"]
+
+
+class Plan(NamedTuple):
+    """What a conjunction comes to."""
+
+    scalars: Ways
+    arrays: tuple[ArrayPlan, ...]
+    objects: tuple[ObjectPlan, ...]
+
+    @property
+    def is_plainly_satisfiable(self) -> bool:
+        """Whether a value that needs nothing inside meets it."""
+        scalars = self.scalars
+        return bool(
+            scalars.literals
+            or scalars.numbers
+            or scalars.strings
+            or any(one.is_plainly_satisfiable for one in self.arrays)
+            or any(one.is_plainly_satisfiable for one in self.objects)
+        )
+
+    def children(self) -> Iterator[Conjunction]:
+        """What decides whether any value meets it."""
+        for one in (*self.arrays, *self.objects):
+            yield from one.children()
+
+
+class Planner:
+    """Works conjunctions out and tells which have values: those that a finite value meets, a least fixpoint.
+
+    Parameters
+    ----------
+    algebra : Algebra
+        For the ways.
+    """
+
+    def __init__(self, algebra: Algebra) -> None:
+        self.algebra = algebra
+
+    def plan(self, conjunction: Conjunction) -> Plan:
+        """What ``conjunction`` comes to."""
+        if conjunction.plan is None:
+            ways = self.algebra.expand(conjunction)
+            conjunction.plan = Plan(
+                ways,
+                tuple(plan for way in ways.arrays for plan in array_plans(self.algebra, way, conjunction.pointer)),
+                tuple(plan for way in ways.objects for plan in object_plans(self.algebra, way)),
+            )
+            if conjunction.plan.is_plainly_satisfiable:
+                conjunction.satisfiable = True
+        return conjunction.plan
+
+    def is_satisfiable(self, conjunction: Conjunction) -> bool:
+        """Whether any value meets ``conjunction``."""
+        if conjunction.satisfiable is None:
+            self._settle(conjunction)
+        return bool(conjunction.satisfiable)
+
+    def _settle(self, conjunction: Conjunction) -> None:
+        """Find out, for all that it depends on and that is not yet known."""
+        unknown: dict[Conjunction, None] = {}
+        pending = [conjunction]
+        while pending:
+            one = pending.pop()
+            plan = self.plan(one)
+            if one.satisfiable is None and one not in unknown:
+                unknown[one] = None
+                pending += (child for child in plan.children() if child.satisfiable is None)
+        self._fix(list(unknown))
+
+    def _fix(self, unknown: list[Conjunction]) -> None:
+        """The least fixpoint: mark what has values as long as more comes to light; the rest has none.
+
+        What others depend on was found after them, so it is looked at first.
+        """
+        unknown.reverse()
+        left = unknown
+        while True:
+            before = len(left)
+            for one in left:
+                plan = self.plan(one)
+                if any(way.is_satisfiable(_is_known) for way in (*plan.arrays, *plan.objects)):
+                    one.satisfiable = True
+            left = [one for one in left if not one.satisfiable]
+            if len(left) == before:
+                break
+        for one in left:
+            one.satisfiable = False
+
+
+def _is_known(conjunction: Conjunction) -> bool:
+    return bool(conjunction.satisfiable)

@@ -1,0 +1,194 @@
+"""Writing the rules: each conjunction that can be reached becomes one, its body an expression of the grammar IR."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from structgen.errors import UnsatisfiableSchema, UnsupportedSchema
+from structgen.grammars.expr import NEVER, Expr, Rule, alternation, literal
+from structgen.grammars.json_schema.array_plans import ArrayPlan, ItemPlan
+from structgen.grammars.json_schema.atoms import Atom
+from structgen.grammars.json_schema.conjunctions import Conjunction
+from structgen.grammars.json_schema.counting import why_not_counted
+from structgen.grammars.json_schema.object_plans import MAX_NAMES, ObjectPlan
+from structgen.grammars.json_schema.plans import Plan, Planner
+from structgen.grammars.json_schema.uniqueness import counted_by_value, why_not_strings
+from structgen.grammars.json_schema.ways import FALSE, NULL, TRUE, Ways
+from structgen.grammars.values import (
+    ArraySpec,
+    Contains,
+    Item,
+    ObjectSpec,
+    Others,
+    array_value,
+    object_value,
+    regular,
+    string_value,
+)
+
+__all__ = ["Writer"]
+
+_LITERALS = ((NULL, literal(b"null")), (FALSE, literal(b"false")), (TRUE, literal(b"true")))
+
+
+class _Body:
+    """The body of a rule, written after the rule itself, since rules may lead back to themselves."""
+
+    __slots__ = ("expr",)
+
+    def __init__(self) -> None:
+        self.expr = NEVER
+
+    def __call__(self) -> Expr:
+        return self.expr
+
+
+class Writer:
+    """Writes the rules of a schema.
+
+    Parameters
+    ----------
+    planner : Planner
+        What works the conditions out.
+    numbers : {"canonical", "any"}
+        How numbers may be spelled.
+    ordered : bool
+        Whether declared keys come in order.
+    """
+
+    def __init__(self, planner: Planner, numbers: str, *, ordered: bool) -> None:
+        self._planner, self._numbers, self._ordered = planner, numbers, ordered
+        self._rules: dict[Conjunction, Rule] = {}
+        self._pending: list[tuple[Conjunction, _Body]] = []
+
+    def write(self, root: Atom) -> Rule:
+        """The rule of the values that meet ``root``, all rules that it reaches with it.
+
+        Raises
+        ------
+        UnsatisfiableSchema
+            There are no such values.
+        UnsupportedSchema
+            Something cannot be held exactly.
+        """
+        conjunction = self._planner.algebra.conjunction(root)
+        if not self._planner.is_satisfiable(conjunction):
+            raise UnsatisfiableSchema("", "no JSON value can meet it: the schema is unsatisfiable")
+        rule = self._rule(conjunction, "the schema")
+        while self._pending:
+            one, body = self._pending.pop()
+            body.expr = self._body(self._planner.plan(one))
+        return rule
+
+    def _rule(self, conjunction: Conjunction, name: str = "") -> Rule:
+        rule = self._rules.get(conjunction)
+        if rule is None:
+            body, pointer = _Body(), conjunction.pointer
+            rule = self._rules[conjunction] = Rule(name or pointer.rpartition("/")[2] or "value", body, pointer)
+            self._pending.append((conjunction, body))
+        return rule
+
+    def _live(self, conjunction: Conjunction) -> Rule | None:
+        return self._rule(conjunction) if self._planner.is_satisfiable(conjunction) else None
+
+    def _body(self, plan: Plan) -> Expr:
+        known = self._planner.is_satisfiable
+        return alternation(
+            *self._scalars(plan.scalars),
+            *(self._array(one) for one in plan.arrays if one.is_satisfiable(known)),
+            *(self._object(one) for one in plan.objects if one.is_satisfiable(known)),
+        )
+
+    def _scalars(self, ways: Ways) -> Iterable[Expr]:
+        yield from (expr for bit, expr in _LITERALS if ways.literals & bit)
+        yield from (regular(numbers.dfa(self._numbers)) for numbers in ways.numbers)
+        yield from (string_value(strings) for strings in ways.strings)
+
+    def _object(self, plan: ObjectPlan) -> Expr:
+        values = {name: self._live(value) for name, value in plan.values.items()}
+        others = [Others(one.keys, rule, one.meets) for one in plan.others if (rule := self._live(one.value))]
+        if not others:  # what is not declared cannot be there then
+            values = {name: rule for name, rule in values.items() if rule is not None}
+        places = {name: place for place, name in enumerate(values)}
+        low = plan.low if plan.low > len(plan.required) else 0
+        high = plan.high if plan.high is not None and (others or plan.high < len(values)) else None
+        return object_value(
+            ObjectSpec(
+                tuple(values),
+                tuple(values.values()),
+                tuple(others),
+                frozenset(places[name] for name in plan.required),
+                low,
+                high,
+                self._implications(plan, values),
+                plan.obligations,
+                self._ordered,
+            )
+        )
+
+    def _implications(
+        self, plan: ObjectPlan, values: dict[str, Rule | None]
+    ) -> tuple[tuple[frozenset[int], int | None], ...]:
+        """The implications between keys that can be there."""
+        places = {name: place for place, name in enumerate(values)}
+        return tuple(
+            (frozenset(places[key] for key in keys), places[other] if other is not None and values.get(other) else None)
+            for keys, other in plan.implications
+            if all(values.get(key) is not None for key in keys) and other not in plan.required
+        )
+
+    def _array(self, plan: ArrayPlan) -> Expr:
+        if plan.unique:
+            counted = counted_by_value(self._planner.algebra, plan)
+            if counted is None:
+                return self._distinct_strings(plan)
+            plan = counted
+        why = why_not_counted(plan, self._planner.is_satisfiable)
+        if why is not None:
+            raise UnsupportedSchema(f"{plan.pointer}/contains", "contains", why)
+        prefix: list[tuple[Item, ...]] = []
+        for place in plan.prefix:
+            items = self._items(place)
+            if not items:
+                break
+            prefix.append(items)
+        rest = self._items(plan.rest) if len(prefix) == len(plan.prefix) else ()
+        high = plan.high
+        if not rest and (high is None or high > len(prefix)):
+            high = len(prefix)
+        contains = tuple(Contains(one.low, one.high) for one in plan.counters)
+        return array_value(ArraySpec(tuple(prefix), rest, plan.low, high, contains))
+
+    def _items(self, items: Iterable[ItemPlan]) -> tuple[Item, ...]:
+        return tuple(Item(rule, item.counts) for item in items if (rule := self._live(item.value)))
+
+    def _distinct_strings(self, plan: ArrayPlan) -> Expr:
+        """An array of different strings: an object's keys without values."""
+        known, inside = self._planner.is_satisfiable, [self._planner.plan(item.value) for item in plan.rest]
+        why = why_not_strings(
+            plan,
+            has_inside=any(way.is_satisfiable(known) for one in inside for way in (*one.arrays, *one.objects)),
+            has_others=any(one.scalars.literals or one.scalars.numbers for one in inside),
+        )
+        if why is not None:
+            raise UnsupportedSchema(f"{plan.pointer}/uniqueItems", "uniqueItems", why)
+        rule = self._rule(plan.rest[0].value)
+        names: dict[str, Rule] = {}
+        others: list[Others] = []
+        for strings in (strings for one in inside for strings in one.scalars.strings):
+            few = strings.members(MAX_NAMES)
+            if few is None:
+                others.append(Others(strings, rule))
+            else:
+                names.update(dict.fromkeys(few, rule))
+        return object_value(
+            ObjectSpec(
+                tuple(names),
+                tuple(names.values()),
+                tuple(others),
+                low=plan.low,
+                high=plan.high,
+                ordered=False,
+                is_set=True,
+            )
+        )
