@@ -54,7 +54,7 @@ _NO_BASE = _Base({}, _Table(np.zeros((0, COLUMNS), np.int32), np.zeros(0, np.boo
 
 
 def number_dfa(parts: Parts, spelling: str) -> ByteDfa:
-    """The automaton of the numbers of a set, which is not empty.
+    """The automaton of the numbers of a set, which is not empty; the last few are kept.
 
     Parameters
     ----------
@@ -71,6 +71,7 @@ def number_dfa(parts: Parts, spelling: str) -> ByteDfa:
     return _canonical(parts) if spelling == "canonical" else _every(parts)
 
 
+@functools.lru_cache(16)
 def _every(parts: Parts) -> ByteDfa:
     if parts == Parts():
         return _all_spellings()
@@ -100,6 +101,7 @@ def _all_spellings() -> ByteDfa:
     return ByteDfa(transitions, np.isin(np.arange(9), (zero, digits, fraction, exponent)))
 
 
+@functools.lru_cache(64)
 def _canonical(parts: Parts) -> ByteDfa:
     is_whole = isinstance(parts.step, int) and parts.writing != MARKED
     values = parts.only
