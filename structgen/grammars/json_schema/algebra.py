@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 from structgen.errors import GrammarLimitExceeded, InvalidSchema
 from structgen.grammars import language
+from structgen.grammars.json_schema import dialects
 from structgen.grammars.json_schema.array_ways import meet_arrays
 from structgen.grammars.json_schema.assertions import Formats
 from structgen.grammars.json_schema.atoms import ANYTHING, NOTHING, Atom, Constant, Either, Negation
@@ -64,6 +65,7 @@ class Algebra:
     def __init__(self, formats: Formats) -> None:
         self.formats = formats
         self._conjunctions = Conjunctions()
+        self.anything, self.nothing = self._conjunctions.anything, self._conjunctions.nothing
         self._constants: dict[str, Constant] = {}
         self._parts: dict[Location, ObjectPart] = {}
         self._members: dict[tuple[str, Atom], ObjectPart] = {}
@@ -145,7 +147,10 @@ class Algebra:
         key = wanted | track << 7
         found = atom.ways.get(key)
         if found is None:
-            found = self._computed(atom, wanted, track, key)
+            if isinstance(atom, Location) and not atom.read() & dialects.IN_PLACE:
+                found = atom.ways[key] = self.subschema(atom).assertions_hold(wanted, track)
+            else:
+                found = self._computed(atom, wanted, track, key)
         return found
 
     def product_of(self, atoms: Iterable[Atom], wanted: int, track: int = 0) -> Ways:
@@ -180,9 +185,10 @@ class Algebra:
         return kinds
 
     def _expanded(self, conjunction: Conjunction, wanted: int) -> Ways:
-        wanted &= self._kinds(conjunction)
         atoms = conjunction.atoms
-        return self.ways(atoms[0], wanted) if len(atoms) == 1 else self.product_of(atoms, wanted)
+        if len(atoms) == 1:
+            return self.ways(atoms[0], wanted)
+        return self.product_of(atoms, wanted & self._kinds(conjunction))
 
     def _computed(self, atom: Atom, wanted: int, track: int, key: int) -> Ways:
         # That a member is plainly empty is asked while its object is computed, but of scalars only: these two never mix.
