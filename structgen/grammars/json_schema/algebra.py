@@ -148,7 +148,8 @@ class Algebra:
         found = atom.ways.get(key)
         if found is None:
             if isinstance(atom, Location) and not atom.read() & dialects.IN_PLACE:
-                found = atom.ways[key] = self.subschema(atom).assertions_hold(wanted, track)
+                found = self.subschema(atom).assertions_hold(wanted, track)
+                atom.remember(key, found)
             else:
                 found = self._computed(atom, wanted, track, key)
         return found
@@ -198,16 +199,17 @@ class Algebra:
             return free(wanted) if atom.is_negated else NO_WAY
         if atom.is_opposite_open(level):
             raise InvalidSchema(atom.pointer, "it is defined by its own negation")
-        opened = atom.opened[level] = self._depth
+        before, opened = atom.opened, self._depth
+        atom.opened = (before[0], opened) if level else (opened, before[1])
         outer, self._lowest = self._lowest, _FAR
         self._depth += 1
         found = self._compute(atom, wanted, track)
         self._depth -= 1
-        atom.opened[level] = -1
+        atom.opened = before
         if self._lowest < opened:  # true only inside of the outer circle
             self._lowest = min(outer, self._lowest)
         else:
-            atom.ways[key] = found
+            atom.remember(key, found)
             self._lowest = outer
         return found
 
