@@ -7,6 +7,7 @@ from structgen.grammars.json_schema import compile_json_schema
 from structgen.grammars.limits import Limits
 from structgen.grammars.mask_pool import ALL_TOKENS, NO_TOKENS, MaskPool
 from structgen.grammars.matcher import DEAD, FINISHED, Explanation, Matcher
+from structgen.grammars.openai_strict import check_openai_strict
 from structgen.grammars.recipe import Recipe
 from structgen.grammars.regex import compile_regex
 from structgen.grammars.token_automaton import Stats, TokenAutomaton
@@ -28,6 +29,7 @@ __all__ = [
     "TokenAutomaton",
     "TokenVocabulary",
     "Verdict",
+    "check_openai_strict",
     "compile_choice",
     "compile_in_background",
     "compile_json_schema",

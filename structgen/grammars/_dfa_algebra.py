@@ -5,6 +5,7 @@ from __future__ import annotations
 from structgen.errors import GrammarLimitExceeded
 from structgen.grammars._minimal import Alphabet, Rows, minimal
 from structgen.grammars.char_dfa import MAX_STATES, CharDfa
+from structgen.grammars.limits import checkpoint
 
 __all__ = ["complement", "intersection", "of_texts"]
 
@@ -42,6 +43,7 @@ def intersection(first: CharDfa, second: CharDfa) -> CharDfa | None:
     pairs = [(0, 0)]
     rows: Rows = []
     for one, other in pairs:
+        checkpoint(len(pairs))
         row: list[tuple[int, int]] = []
         for mask, target in rows_of_first[one]:
             for its_mask, its_target in rows_of_second[other]:
@@ -84,6 +86,7 @@ def of_texts(texts: tuple[str, ...]) -> CharDfa | None:
     nodes: list[dict[str, int]] = [{}]
     ends: set[int] = set()
     for text in texts:
+        checkpoint(len(nodes))
         node = 0
         for char in text:
             following = nodes[node].get(char)

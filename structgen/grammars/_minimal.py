@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from structgen.grammars.char_dfa import FIRST_SURROGATE, LAST_SURROGATE, MAX_CODE_POINT, CharDfa
+from structgen.grammars.limits import checkpoint
 
 __all__ = ["Alphabet", "Rows", "minimal"]
 
@@ -130,6 +131,7 @@ def _refine(rows: Rows, before: list[list[int]], blocks: list[int]) -> list[int]
             members[block].add(state)
     changed: Iterable[int] = [state for state, block in enumerate(blocks) if block >= 0]
     while changed:
+        checkpoint()
         touched: dict[int, list[int]] = {}
         for state in changed:
             block = blocks[state]

@@ -26,7 +26,11 @@ def build_trie(token_bytes: list[bytes]) -> Trie:
     parents, depths = np.empty(room, np.int32), np.empty(room, np.int32)
     values, held = np.empty(room, np.uint8), np.empty(room, np.int32)
     count = _enter(tokens, starts, text, longest, parents, depths, values, held)
-    nodes, children, firsts = np.zeros(count + 4, np.uint8), np.zeros(count + 1, np.int32), np.zeros(count + 1, np.int32)
+    nodes, children, firsts = (
+        np.zeros(count + 4, np.uint8),
+        np.zeros(count + 1, np.int32),
+        np.zeros(count + 1, np.int32),
+    )
     ordered = np.empty(len(tokens), np.int32)
     _lay_out(tokens, longest, count, parents, depths, values, held, nodes, children, firsts, ordered)
     return Trie(nodes, children, firsts, ordered, starts, text)

@@ -99,6 +99,11 @@ class CharDfa:
         """Where each interval of ``state`` leads."""
         return self.targets[self.starts[state] : self.starts[state + 1]]
 
+    def spans(self, state: int) -> list[tuple[int, int, int]]:
+        """The intervals of ``state``: low, high and where it leads."""
+        places = slice(self.starts[state], self.starts[state + 1])
+        return list(zip(self.lows[places], self.highs[places], self.targets[places], strict=True))
+
     @cached_property
     def shortest(self) -> tuple[int, ...]:
         """The number of characters of the shortest text that leads from each state to the end."""

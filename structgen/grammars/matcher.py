@@ -98,9 +98,18 @@ class Matcher:
         if after < DEAD:
             self._check(state)
             raise ValueError(f"token id {token_id} is not in a vocabulary of {len(self._vocabulary)} tokens")
-        if after >= self._max_states:  # states are numbered as they come
-            raise too_many_states(self._max_states)
-        return after
+        return self._within_limit(after)
+
+    def advance_bytes(self, state: int, text: bytes) -> int:
+        """The state after ``text``, whatever its tokens; `DEAD` where it cannot come.
+
+        Raises
+        ------
+        GrammarLimitExceeded
+            The automaton needs more states or bytes than it may have.
+        """
+        self._check(state)
+        return self._within_limit(self._stacks.advance_bytes(state, text)) if state > FINISHED else DEAD
 
     def fill_mask(self, state: int, row: Int32Array) -> None:
         """Write the mask of ``state`` to ``row``.
@@ -222,6 +231,12 @@ class Matcher:
     def _check_row(self, row: Int32Array) -> None:
         if row.shape != (self._words,) or row.dtype != np.int32:
             raise ValueError(f"a mask row is int32[{self._words}], not {row.dtype}{list(row.shape)}")
+
+    def _within_limit(self, after: int) -> int:
+        """A state just reached, `DEAD` for the automaton's own number of none."""
+        if after >= self._max_states:  # states are numbered as they come
+            raise too_many_states(self._max_states)
+        return after or DEAD
 
     def _may_end(self, state: int) -> bool:
         return state == FINISHED or (state > FINISHED and self._stacks.is_accepting(state))

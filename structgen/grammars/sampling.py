@@ -21,7 +21,6 @@ from structgen.grammars.values import Value
 from structgen.grammars.vocabulary import TokenVocabulary
 
 if TYPE_CHECKING:
-    from structgen.grammars.matcher import Matcher
     from structgen.grammars.token_automaton import TokenAutomaton
 
 __all__ = ["byte_vocabulary", "draw_text", "has_special_tokens", "shortest_ending"]
@@ -70,15 +69,19 @@ def draw_text(bytewise: TokenAutomaton, seed: int, max_bytes: int) -> str:
     InvalidGrammar
         The text is not UTF-8.
     """
-    generator = random.Random(f"structgen {seed}")
-    least = bytewise.distance
-    if least > max_bytes:
-        raise GrammarLimitExceeded(f"the shortest text has about {least} bytes, which is more than {max_bytes}")
+    generator, least = random.Random(f"structgen {seed}"), bytewise.distance
+    if least > max_bytes:  # it is an upper bound; walking to an end may prove to be shorter
+        return _only_text(bytewise, max_bytes)
     left = least + int((max_bytes - least) * generator.random() ** 2)  # most texts are short, some are long
     text = bytearray()
     with bytewise.matcher() as matcher:
         state, row, seen = matcher.start, _row(), dict[bytes, _Choice]()
-        while not _ends(matcher, state, row, left, generator):
+        while not (may_end := matcher.is_accepting(state)) or generator.random() >= _END:
+            matcher.fill_mask_within(state, row, left - 1)
+            if not row[:_WORDS].any():
+                if may_end:
+                    break
+                raise _lost(bytes(text))
             choice = seen.get(key := row.tobytes())
             if choice is None:
                 choice = seen[key] = _Choice.among(_allowed(row))
@@ -86,6 +89,14 @@ def draw_text(bytewise: TokenAutomaton, seed: int, max_bytes: int) -> str:
             text.append(byte)
             state, left = matcher.advance(state, byte), left - 1
     return _decoded(bytes(text))
+
+
+def _only_text(bytewise: TokenAutomaton, max_bytes: int) -> str:
+    """The shortest text that is known, where it fits."""
+    text = shortest_ending(bytewise, b"") or b""
+    if len(text) > max_bytes:
+        raise GrammarLimitExceeded(f"the shortest text known has {len(text)} bytes, which is more than {max_bytes}")
+    return _decoded(text)
 
 
 def shortest_ending(bytewise: TokenAutomaton, prefix: bytes) -> bytes | None:
@@ -99,25 +110,21 @@ def shortest_ending(bytewise: TokenAutomaton, prefix: bytes) -> bytes | None:
         The text so far.
     """
     with bytewise.matcher() as matcher:
-        state, row, ending = matcher.start, _row(), bytearray()
-        for byte in prefix:
-            state = matcher.advance(state, byte)
+        state, row, ending = matcher.advance_bytes(matcher.start, prefix), _row(), bytearray()
         if state < 0:
             return None
         while not matcher.is_accepting(state):
-            matcher.fill_mask_within(state, row, matcher.distance(state) - 1)
-            byte = min(_allowed(row), key=_plainness)
+            if not matcher.fill_mask_within(state, row, matcher.distance(state) - 1):
+                raise _lost(prefix + ending)
+            byte = _plainest(_allowed(row))
             ending.append(byte)
             state = matcher.advance(state, byte)
         return bytes(ending)
 
 
-def _ends(matcher: Matcher, state: int, row: Int32Array, left: int, generator: random.Random) -> bool:
-    """Whether to end here; if not, ``row`` has the bytes to choose from."""
-    if matcher.is_accepting(state) and generator.random() < _END:
-        return True
-    matcher.fill_mask_within(state, row, left - 1)
-    return not row[:_WORDS].any()
+def _lost(text: bytes) -> GrammarLimitExceeded:
+    """The error where `Matcher.distance` was wrong: what is not whole is never passed off as a text."""
+    return GrammarLimitExceeded(f"no way to an end is known after {text!r}; please report this grammar")
 
 
 def _row() -> Int32Array:
@@ -139,12 +146,12 @@ def _decoded(text: bytes) -> str:
 _END = 0.2
 """Chance to end where a text may, so that what could go on for ever has a few characters."""
 
-_PLAIN = b"abcdefghijklmnopqrstuvwxyz0123456789"
 
-
-def _plainness(byte: int) -> tuple[bool, bool, int]:
-    """Closing marks first, then letters, then the rest."""
-    return byte not in b'"]}', byte not in _PLAIN, byte
+def _plainest(allowed: list[int]) -> int:
+    """What a person would write to come to an end: a mark that closes, or a letter inside of a string, or a digit."""
+    in_text = _is_text(allowed)
+    order = b'"abcdefghijklmnopqrstuvwxyz0123456789' if in_text else b'"]},0123456789abcdefghijklmnopqrstuvwxyz'
+    return min(allowed, key=lambda byte: order.find(byte) if byte in order else len(order) + byte)
 
 
 class _Kind(NamedTuple):
@@ -166,11 +173,17 @@ _KINDS = (
     _Kind(frozenset(b"0123456789"), 5, 3),
     _Kind(frozenset(b" "), 1, 2),
     _Kind(frozenset(b"\n\r\t"), 0.3, 0.2),
-    _Kind(frozenset(b"\\"), 0.5, 0.5),
+    _Kind(frozenset(b"\\"), 0.1, 0.4),
     _Kind(frozenset(range(0x80, 0x100)), 1, 1),
 )
 _OTHERS = _Kind(frozenset(range(256)).difference(*(kind.members for kind in _KINDS)), 2, 2)
+_LETTERS = frozenset(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
 _MANY_LETTERS, _FEW = 20, 3
+
+
+def _is_text(allowed: list[int]) -> bool:
+    """Whether any letter may come, as in strings and not where structure is written."""
+    return len(_LETTERS.intersection(allowed)) >= _MANY_LETTERS
 
 
 class _Choice(NamedTuple):
@@ -182,7 +195,7 @@ class _Choice(NamedTuple):
     @classmethod
     def among(cls, allowed: list[int]) -> _Choice:
         """The choice among some bytes."""
-        in_text = sum(byte in _KINDS[4].members for byte in allowed) >= _MANY_LETTERS
+        in_text = _is_text(allowed)
         kinds: list[tuple[int, ...]] = []
         heights: list[float] = []
         height = 0.0

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from structgen.grammars.automaton import StackAutomaton
 from structgen.grammars.expr import Rule
+from structgen.grammars.json_place import place_in_json
 
 __all__ = ["Verdict", "describe_bytes", "judge", "places_of"]
 
@@ -32,8 +33,10 @@ class Verdict(NamedTuple):
     """Every byte that could have come at ``at``, in order."""
     may_end: bool = False
     """Whether the text could have ended at ``at``."""
+    path: str | None = None
+    """JSON pointer of the value that ``at`` lies in, where the text begins as JSON does."""
     places: tuple[tuple[str, str], ...] = ()
-    """What the text is in there: (name, JSON pointer or ``""``) of each rule."""
+    """The rules that hold the text there: (name, JSON pointer in the schema or ``""``)."""
 
     def __str__(self) -> str:
         if self.accepted:
@@ -43,10 +46,11 @@ class Verdict(NamedTuple):
         if self.may_end:
             wanted = f"{wanted} or the end" if wanted else "the end"
         place = "" if self.at is None else f"byte {self.at} (line {self.line}, column {self.column}): "
-        # Rules without a place of their own are helpers; where they are all there is, they are better than nothing.
-        places = [place for place in self.places if place[1]] or self.places
-        inside = ", ".join(f"{name} {_fragment(pointer)}".rstrip() for name, pointer in places)
-        return f"{place}{found}; expected {wanted or 'nothing'}" + (f"; in {inside}" if inside else "")
+        # Rules without a pointer are helpers, several of them no help; a grammar's only rule is worth its name.
+        places = [place for place in self.places if place[1] or len(self.places) == 1]
+        rules = " or ".join(_fragment(pointer) if pointer else name for name, pointer in places)
+        where = " ".join(filter(None, [self.path and f"in {self.path}", rules and f"under {rules}"]))
+        return f"{place}{found}; expected {wanted or 'nothing'}" + (f"; {where}" if where else "")
 
 
 def judge(stacks: StackAutomaton, text: bytes) -> Verdict:
@@ -72,6 +76,7 @@ def judge(stacks: StackAutomaton, text: bytes) -> Verdict:
         found=_character_at(text, at),
         expected=stacks.next_bytes(state),
         may_end=may_end,
+        path=place_in_json(text[:at].decode(errors="replace")) if text[:1] in (b"{", b"[") else None,
         places=places_of(stacks, state),
     )
 
@@ -94,6 +99,8 @@ def describe_bytes(allowed: bytes) -> str:
     rest = set(allowed)
     if len(rest & _PRINTABLE) > _NEARLY_ALL:
         return _nearly_all(rest)
+    if len(rest) > 1:
+        rest.discard(ord("\\"))  # another spelling of what is named beside it
     words: list[str] = []
     for name, members in _GROUPS:
         if members <= rest:

@@ -56,3 +56,8 @@ def test_an_unknown_option_is_a_usage_error(structgen: Callable[..., tuple[int, 
     status, _, stderr = structgen("plugins", "--colour")
     assert status == 2
     assert "No such option: --colour" in stderr
+
+
+def test_warmup_compiles_once(process: Callable[..., tuple[int, str, str]]):
+    process("warmup")
+    assert process("warmup") == (0, "ready: it was compiled already\n", "")

@@ -116,6 +116,19 @@ def test_every_bit_of_a_mask_equals_a_step_that_can_still_be_finished(vocabulary
             state, stacks = matcher.advance(state, token), reference_step(stacks, token)
 
 
+def test_bytes_may_be_read_across_tokens(vocabulary):
+    automaton = TokenAutomaton(
+        Rule("abcc", lambda: sequence(literal(b"abc"), repetition(byte_set(b"c"), 0, 1))), vocabulary
+    )
+    with automaton.matcher() as matcher:
+        state = matcher.advance_bytes(matcher.start, b"ab")
+        assert state == matcher.advance(matcher.start, TOKENS.index(b"ab"))
+        assert matcher.advance_bytes(state, b"") == state
+        assert matcher.is_accepting(matcher.advance_bytes(state, b"cc"))
+        assert matcher.advance_bytes(state, b"cccc") == DEAD
+        assert matcher.advance_bytes(DEAD, b"a") == matcher.advance_bytes(FINISHED, b"a") == DEAD
+
+
 def reference_alive(start: Rule) -> bool:
     stacks = start_of(start)
     return may_end(stacks) or any(reference_step(stacks, token) for token in range(END))

@@ -17,6 +17,7 @@ from unicode_table import PROPERTIES, ask, spelled
 
 from structgen.errors import GrammarLimitExceeded, InvalidRegex
 from structgen.grammars.language import ALL, NOTHING, Language
+from structgen.grammars.limits import limited
 from structgen.grammars.regex import ecma_language
 from structgen.grammars.regex.unicode_properties import unicode_property
 
@@ -162,6 +163,14 @@ def test_a_pattern_that_grows_too_large_is_refused_soon(pattern):
     with pytest.raises(GrammarLimitExceeded):
         ecma_language(pattern)
     assert time.perf_counter() - started < 20
+
+
+def test_a_limit_on_time_and_states_holds_while_a_pattern_is_compiled():
+    with pytest.raises(GrammarLimitExceeded, match="max_states=100"), limited(max_states=100):
+        ecma_language("^x?[a-z]{1,400}$")
+    with pytest.raises(GrammarLimitExceeded, match="timeout"), limited(timeout=0.05):
+        ecma_language("x(?!.*a.{26}b)")
+    assert ecma_language("^x?[a-z]{1,400}$").contains("xa")
 
 
 def test_a_pattern_never_matches_surrogates():

@@ -11,6 +11,8 @@ import pytest
 from structgen.errors import GrammarLimitExceeded, InvalidGrammar
 from structgen.grammars import TokenAutomaton, TokenVocabulary, compile_choice, compile_json_schema, compile_regex
 from structgen.grammars.expr import Rule, alternation, byte_set, call, literal, repetition, sequence, special_token
+from structgen.grammars.language import ALL, Language
+from structgen.grammars.values import ArraySpec, Item, ObjectSpec, Others, array_value, object_value, string_value
 
 TREE = {
     "type": "object",
@@ -68,7 +70,7 @@ def test_the_least_budget_that_holds_any_text_suffices(tree):
     least = len('{"name":"","children":[]}')
     for seed in range(10):
         assert tree.sample(seed, max_bytes=least) == '{"name":"","children":[]}'
-    with pytest.raises(GrammarLimitExceeded, match=f"about {least} bytes, which is more than {least - 1}"):
+    with pytest.raises(GrammarLimitExceeded, match=f"has {least} bytes, which is more than {least - 1}"):
         tree.sample(0, max_bytes=least - 1)
 
 
@@ -85,6 +87,29 @@ def test_every_text_of_a_choice_comes(vocabulary):
     choices = ["", "yes", "no", "maybe", "日本"]
     automaton = compile_choice(choices, vocabulary)
     assert {automaton.sample(seed) for seed in range(60)} == set(choices)
+
+
+def members(number: int) -> Rule:
+    """An object of anything, one declared key among it."""
+    text = Rule("text", lambda: string_value(ALL))
+    colour = Rule("colour", lambda: string_value(Language.finite(["red", "green"])))
+    spec = ObjectSpec(("name", "colour"), (text, colour), (Others(ALL, text),), frozenset({0}), low=number)
+    rows = ArraySpec(rest=(Item(Rule("row", lambda: object_value(spec))),), low=1, high=3)
+    return Rule("rows", lambda: array_value(rows))
+
+
+@pytest.mark.parametrize("number", [0, 3])
+def test_samples_of_values_are_json_values(vocabulary, number):
+    automaton = TokenAutomaton(members(number), vocabulary)
+    least = len(automaton.ending(""))
+    for seed in range(40):
+        text = automaton.sample(seed, max_bytes=least + 5 * seed)
+        assert automaton.accepts(text)
+        for row in json.loads(text, object_pairs_hook=list):
+            keys = [key for key, _ in row]
+            assert len(set(keys)) == len(keys) >= number
+            assert "name" in keys
+            assert all(value in ("red", "green") for key, value in row if key == "colour")
 
 
 def test_a_grammar_without_texts_in_utf8_is_refused(vocabulary):

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from json_spelling import Spelling, as_expression, spellings_of
+from json_spelling import Spelling, spellings_of
 from key_machine import KeyMachine
 from reference_acceptor import after_byte, may_end, start_of
 
@@ -50,7 +50,9 @@ CHARACTERS = st.one_of(
 def patterns() -> st.SearchStrategy[str]:
     pieces = st.tuples(CHARACTERS, st.sampled_from(["", "", "*", "?", "+", "{2}", "{0,2}"])).map("".join)
     whole = st.lists(pieces, min_size=1, max_size=3).map("".join)
-    return st.one_of(whole.map("^{}$".format), st.tuples(whole, whole).map(lambda two: f"^(?:{two[0]}|{two[1]})$"), whole)
+    return st.one_of(
+        whole.map("^{}$".format), st.tuples(whole, whole).map(lambda two: f"^(?:{two[0]}|{two[1]})$"), whole
+    )
 
 
 @st.composite
@@ -94,3 +96,184 @@ def test_a_byte_may_come_exactly_where_a_member_can_still_be_spelled(vocabulary,
         state = automaton.advance_bytes(state, bytes([byte]))
     assert spelling.is_whole
     assert automaton.is_accepting(state)
+
+
+def distances_to_the_end(automaton: StackAutomaton, limit: int = 40) -> dict[int, int]:
+    """By state, the bytes of the shortest way to the end, for every state that some short text leads to."""
+    before: dict[int, set[int]] = {automaton.start: set()}
+    frontier = [automaton.start]
+    for _ in range(limit):
+        following = []
+        for state in frontier:
+            for byte in automaton.next_bytes(state):
+                target = automaton.advance_bytes(state, bytes([byte]))
+                if target not in before:
+                    before[target] = set()
+                    following.append(target)
+                before[target].add(state)
+        frontier = following
+    distances = {state: 0 for state in before if automaton.is_accepting(state)}
+    pending = list(distances)
+    for state in pending:
+        for earlier in before[state]:
+            if earlier not in distances:
+                distances[earlier] = distances[state] + 1
+                pending.append(earlier)
+    return distances
+
+
+@settings(max_examples=60, deadline=None)
+@given(languages())
+def test_distances_of_lists_and_of_patterns_without_bounds_are_exact(vocabulary, language):
+    assume(not language.low and language.high is None)
+    automaton = automaton_of(string_value(language), vocabulary)
+    exact = distances_to_the_end(automaton)
+    assert {state: automaton.distance(state) for state in exact} == exact
+
+
+@settings(max_examples=100, deadline=None)
+@given(languages(), st.integers(0, 25), st.randoms(use_true_random=False))
+def test_some_byte_always_lowers_the_distance(vocabulary, language, wandering, random):
+    automaton = automaton_of(string_value(language), vocabulary)
+    state = automaton.start
+    while not automaton.is_accepting(state):
+        after = {automaton.advance_bytes(state, bytes([byte])) for byte in automaton.next_bytes(state)}
+        nearer = [target for target in after if automaton.distance(target) < automaton.distance(state)]
+        assert nearer
+        wandering -= 1
+        state = random.choice(sorted(after)) if wandering >= 0 else random.choice(sorted(nearer))
+
+
+TOKENS = [b'"', b"a", b"\\", b"\\u", b"00", b"6", b"1", b'a"', b"\xc3", b"\xa9", b"\xa9a", b'""', b"\\u00", b"e9"]
+TOKENS += [b'\\"', b"]"]
+
+
+@settings(max_examples=80, deadline=None)
+@given(st.lists(st.sets(st.text('a"é', max_size=3), min_size=1, max_size=4), min_size=1, max_size=2), st.randoms())
+def test_masks_are_those_of_the_slow_acceptor(lists, random):
+    vocabulary = TokenVocabulary([*TOKENS, b""], [len(TOKENS)])
+    body = sequence(*(string_value(Language.finite(texts)) for texts in lists), literal(b"]"))
+    automaton = TokenAutomaton(Rule("text", lambda: body), vocabulary)
+    row = np.empty(1, np.int32)
+    with automaton.matcher() as matcher:
+        state, stacks = matcher.start, start_of(Rule("text", lambda: body))
+        while not may_end(stacks):
+            expected = [token for token, text in enumerate(TOKENS) if after_text(stacks, text)]
+            matcher.fill_mask(state, row)
+            assert [token for token in range(len(TOKENS) + 1) if int(row[0]) >> token & 1] == expected
+            if not expected:  # the vocabulary cannot spell what is missing
+                return
+            token = random.choice(expected)
+            state, stacks = matcher.advance(state, token), after_text(stacks, TOKENS[token])
+            assert state != DEAD
+
+
+def after_text(stacks, text: bytes):
+    for byte in text:
+        stacks = after_byte(stacks, byte)
+    return stacks
+
+
+@pytest.mark.parametrize(
+    ("data", "is_string"),
+    [
+        (b'"\\ud83d\\ude00"', True),
+        (b'"\\uD83D\\uDE00"', True),
+        (b'"\\ud83d"', False),
+        (b'"\\ud83dx"', False),
+        (b'"\\ud83d\\n"', False),
+        (b'"\\ud83d\\u0061"', False),
+        (b'"\\ude00"', False),
+        (b'"\\ude00\\ud83d"', False),
+        (b'"\\U0061"', False),
+        (b'"\\u006"', False),
+        (b'"\\u006g"', False),
+        (b'"\\x41"', False),
+        (b'"\\/\\"\\\\\\b\\f\\n\\r\\t"', True),
+        (b'"\x7f"', True),
+        (b'"\x1f"', False),
+        (b'"\xc0\x80"', False),
+        (b'"\xed\xa0\x80"', False),
+        (b'"\xed\x9f\xbf"', True),
+        (b'"\xf4\x8f\xbf\xbf"', True),
+        (b'"\xf4\x90\x80\x80"', False),
+        (b'"\xe0\x9f\xbf"', False),
+        (b'"\xf0\x8f\xbf\xbf"', False),
+    ],
+)
+def test_a_string_is_what_rfc_8259_and_utf_8_allow(vocabulary, data, is_string):
+    for language in (ALL, Language.length(0, 99), ecma_language("^.*$") if b"\\n" not in data else ALL):
+        automaton = TokenAutomaton(Rule("text", lambda language=language: string_value(language)), vocabulary)
+        assert automaton.accepts(data) == is_string
+
+
+# Keys
+
+
+@st.composite
+def keys(draw: st.DrawFn) -> tuple[list[str], list[Language]]:
+    names = draw(st.lists(texts(), unique=True, max_size=5))
+    others = draw(st.lists(languages(), min_size=0 if names else 1, max_size=3))
+    return names, others
+
+
+@settings(max_examples=100, deadline=None)
+@given(keys(), st.one_of(texts(2), st.integers(0, 4)), st.randoms(use_true_random=False))
+def test_a_key_says_what_it_may_still_be(case, wanted, random):
+    names, others = case
+    text = wanted if isinstance(wanted, str) else names[wanted % len(names)] if names else ""
+    machine, ordered = KeyMachine(names, others), sorted(names, key=lambda name: name.encode("utf-16-be"))
+    known = {*names, *(word for one in others for word in members_of(one))}
+    labels = {word: {entry for entry, one in enumerate(others) if one.contains(word)} for word in known}
+    labels |= {name: set() for name in names}
+    spelling, state = Spelling(known), machine.start
+    for byte in spelled(text, random):
+        places, mask, is_whole, _, _ = machine.look(state)
+        assert not is_whole
+        left = spelling.texts
+        assert {ordered[place] for place in places} == {name for name in names if name in left}
+        assert mask == set().union(*(labels[word] for word in left))
+        assert {other for other in range(256) if machine.step(state, other) is not None} == spelling.next_bytes
+        if byte not in spelling.next_bytes:
+            return
+        spelling, state = spelling.after(byte), machine.step(state, byte)
+    _, mask, is_whole, label, _ = machine.look(state)
+    assert is_whole
+    assert label == (names.index(text) if text in names else -1)
+    assert mask == labels[text]
+
+
+def test_the_inside_of_an_undeclared_key_is_that_of_any_string():
+    machine = KeyMachine(["name", "nature"], [ALL])
+    state = machine.start
+    for byte in b'"n':
+        state = machine.step(state, byte)
+    assert machine.look(state)[:2] == (range(2), {0})
+    state = machine.step(state, ord("x"))
+    assert machine.look(state)[:2] == (range(0), {0})
+    assert {machine.step(state, byte) for byte in b"anything"} == {state}
+
+
+# What must cost little
+
+
+def test_an_enum_of_5000_strings_is_lowered_in_no_time(vocabulary):
+    language = Language.finite(f"https://example.com/item/{number * 7919 % 100003}" for number in range(5000))
+    automaton = TokenAutomaton(Rule("warm", lambda: string_value(ALL)), vocabulary)
+    begin = time.process_time()
+    automaton = TokenAutomaton(Rule("text", lambda: string_value(language)), vocabulary)
+    assert time.process_time() - begin < 0.05
+    assert automaton.nbytes < 3 << 20
+    assert all(automaton.accepts(json.dumps(text)) for text in language.texts[::100])
+    assert not automaton.accepts('"https://example.com/item/"')
+
+
+@pytest.mark.parametrize("pattern", ["^[a-z]*$", None])
+def test_a_length_of_100000_costs_nothing_until_it_is_used_and_little_then(vocabulary, pattern):
+    language = Language.length(3, 100_000) & (ecma_language(pattern) if pattern else ALL)
+    automaton = TokenAutomaton(Rule("text", lambda: string_value(language)), vocabulary)
+    assert automaton.nbytes < 1 << 20
+    assert automaton.accepts('"' + "a" * 100_000 + '"')
+    assert not automaton.accepts('"' + "a" * 100_001 + '"')
+    assert not automaton.accepts('"aa"')
+    assert automaton.nbytes < 20 << 20

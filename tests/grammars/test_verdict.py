@@ -8,7 +8,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from structgen.grammars import TokenVocabulary, Verdict, compile_choice, compile_json_schema, compile_regex
+from structgen.grammars import (
+    TokenAutomaton,
+    TokenVocabulary,
+    Verdict,
+    compile_choice,
+    compile_json_schema,
+    compile_regex,
+)
+from structgen.grammars.expr import Rule
+from structgen.grammars.language import ALL, Language
+from structgen.grammars.values import ObjectSpec, object_value, string_value
 from structgen.grammars.verdict import describe_bytes
 
 PERSON = {
@@ -57,8 +67,24 @@ def test_the_place_in_the_schema_is_named(person):
     verdict = person.check('{"name": "x", "age": 3, "pet": "cow"}')
     assert verdict.at == 33
     assert verdict.expected == b"a"
+    assert verdict.path == "/pet"
+    assert "expected 'a'; in /pet" in str(verdict)
     ending = person.ending('{"name": "x", "age": 3, "pet": "c')
     assert ending == 'at"}'
+
+
+def test_a_value_is_named_by_the_rule_that_holds_it(vocabulary):
+    texts = [
+        Rule(name, lambda name=name: string_value(Language.finite([name])), f"/properties/{name}") for name in "ab"
+    ]
+    free = [Rule(name, lambda: string_value(ALL), f"/properties/{name}") for name in "cd"]
+    spec = ObjectSpec(tuple("abcd"), (*texts, *free), required=frozenset({0}))
+    automaton = TokenAutomaton(Rule("all", lambda: object_value(spec), "/$defs/all"), vocabulary)
+    assert automaton.check('{"a": "x"}').places == (("a", "/properties/a"),)
+    assert str(automaton.check('{"a": "x"}')).endswith("expected 'a'; in /a under #/properties/a")
+    assert automaton.check('{"b": "b"}').places == (("all", "/$defs/all"),)
+    assert automaton.check('{"a": "a", "c": "\x07"}').places == (("string", ""),)  # held by two, told by the path
+    assert automaton.check('{"a": "a", "c": "\x07"}').path == "/c"
 
 
 def test_a_wrong_byte_inside_a_character_shows_the_whole_character(vocabulary):

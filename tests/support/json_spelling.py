@@ -34,6 +34,12 @@ class Spelling:
         return self._length == -2
 
     @property
+    def texts(self) -> set[str]:
+        """What it may become."""
+        chars = {char for char, _ in self._ways}
+        return {text for text in self._texts if not chars or self._next_of(text) in chars}
+
+    @property
     def next_bytes(self) -> set[int]:
         return {byte for _, way in self._open() for byte in way[0]}
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from structgen.grammars.automaton._jit import Int64Array, compiled
+from structgen.grammars.automaton._jit import Int32Array, compiled
 from structgen.grammars.automaton.determinize import next_state, rehash_states
 from structgen.grammars.automaton.string_records import rehash_strings
 from structgen.grammars.automaton.string_tables import StringTables
@@ -34,9 +34,9 @@ def _step(m: int, state: int, byte: int) -> int:
 
 
 @compiled
-def _look(m: int, state: int, found: Int64Array) -> None:
+def _look(m: int, state: int, found: Int32Array) -> None:
     found[0], found[1] = key_interval(m, state)
-    found[2] = key_others(m, state)
+    found[2] = key_others(m, state)  # here there are fewer than 32
     found[3] = cell(m, STATES, state, S_FLAGS)
     found[4] = key_label(m, state) if found[3] == F_LABEL else -1
     found[5] = cell(m, STATES, state, S_DISTANCE)
@@ -57,7 +57,7 @@ class KeyMachine:
 
     def look(self, state: int) -> tuple[range, set[int], bool, int, int]:
         """The sorted names and the others that may come, whether the key is whole, its label, the distance."""
-        found = np.zeros(6, np.int64)
+        found = np.zeros(6, np.int32)
         self._run(_look, state, found)
         low, high, mask, flags, label, distance = map(int, found)
         others = {entry for entry in range(62) if mask >> entry & 1}

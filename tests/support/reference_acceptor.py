@@ -5,6 +5,8 @@ It shares nothing with the automata but the expressions: no nodes, no states, no
 
 from __future__ import annotations
 
+from json_spelling import as_expression
+
 from structgen.grammars.expr import (
     Alternation,
     ByteSet,
@@ -20,6 +22,7 @@ from structgen.grammars.expr import (
     literal,
     repetition,
 )
+from structgen.grammars.values import StringValue
 
 Stack = tuple[Expr, ...]  # what is still to come, the next first
 
@@ -96,6 +99,8 @@ def _rewrite(stack: Stack) -> list[Stack] | None:
         return [again] if first.low else [again, tuple(rest)]
     if isinstance(first, Joined):
         return _rewrite_joined(first, rest)
+    if isinstance(first, StringValue) and first.language.texts is not None:
+        return [(as_expression(first.language.texts), *rest)]
     return None
 
 

@@ -27,21 +27,31 @@ ATOMS = [
     ("(?#nothing)", ""),
 ]
 ANCHORS = ["^", "$", "\\A", "\\Z", "(?m:^)", "(?m:$)"]
+EDGES = ["\\b", "\\B", "(?a:\\b)"]
+LOOKS = ["(?=", "(?!"]
+LOOKS_BACK = ["(?<=", "(?<!"]
 QUANTIFIERS = [("*", 2), ("+", 2), ("?", 1), ("{2}", 2), ("{,2}", 2), ("{1,3}", 3), ("{2,}", 3), ("{0}", 0)]
 GROUPS = ["(", "(?:", "(?i:", "(?a:", "(?s:", "(?-s:", "(?s-i:", "(?m:", "(?ai:"]
 
 Matched = tuple[str, str]
 
 
-def _anything(anchors: bool) -> st.SearchStrategy[Matched]:
+def _anything(anchors: bool, looks: bool) -> st.SearchStrategy[Matched]:
     leaves = st.sampled_from(ATOMS)
     if anchors:
-        leaves = st.one_of(leaves, st.sampled_from(ANCHORS).map(lambda anchor: (anchor, "")))
-    return st.recursive(leaves, _larger, max_leaves=8)
+        empty = ANCHORS + EDGES if looks else ANCHORS
+        leaves = st.one_of(leaves, st.sampled_from(empty).map(lambda anchor: (anchor, "")))
+    return st.recursive(leaves, lambda inner: _larger(inner, looks), max_leaves=8)
 
 
-def _larger(inner: st.SearchStrategy[Matched]) -> st.SearchStrategy[Matched]:
+def _larger(inner: st.SearchStrategy[Matched], looks: bool) -> st.SearchStrategy[Matched]:
+    atoms = st.sampled_from([atom for atom in ATOMS if atom[1]])
+    around = [
+        st.builds(lambda look, one: (f"{look}{one[0]})", ""), st.sampled_from(LOOKS), inner),
+        st.builds(lambda look, one: (f"{look}{one[0]})", ""), st.sampled_from(LOOKS_BACK), atoms),
+    ]
     return st.one_of(
+        *(around if looks else []),
         st.lists(inner, min_size=2, max_size=4).map(
             lambda parts: ("".join(pattern for pattern, _ in parts), "".join(text for _, text in parts))
         ),
@@ -57,9 +67,9 @@ def _larger(inner: st.SearchStrategy[Matched]) -> st.SearchStrategy[Matched]:
 
 
 @st.composite
-def patterns_and_texts(draw: st.DrawFn, anchors: bool) -> tuple[str, list[str]]:
+def patterns_and_texts(draw: st.DrawFn, anchors: bool, looks: bool = False) -> tuple[str, list[str]]:
     """A pattern, and texts that it matches or nearly matches."""
-    pattern, text = draw(_anything(anchors))
+    pattern, text = draw(_anything(anchors, looks))
     flags = draw(st.sampled_from(["", "", "(?i)", "(?s)", "(?m)", "(?a)", "(?im)"]))
     return flags + pattern, [text, *(draw(_changed(text)) for _ in range(6))]
 

@@ -3,11 +3,11 @@
 ::
 
     @compiled, @inner, @inlined functions   `entries`: compiled when one of them is first called
-      |  functions   what they are to Numba: types by their annotations
+      |  translate   Python to LLVM IR: statements, and `expressions`; `kinds` is what they compute with
       |  emit        the inlined ones: what they compute is written into their callers
-      |  build       Numba writes LLVM IR, which is optimised and compiled as a whole
-      |  wrappers    how Python calls it
+      |  wrappers    how Python calls the compiled ones
+      |  build       optimised and compiled as a whole
     object file --store--> disk, named after all that it depends on
-      |  machine     into memory, by LLVM's loader alone: a start that finds the file imports no Numba
+      |  machine     into memory, by LLVM's loader alone
     functions
 """

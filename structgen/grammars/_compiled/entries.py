@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
-import gc
 import importlib
 import logging
 import threading
 import time
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from structgen.grammars._compiled import machine, store
@@ -27,10 +25,6 @@ class Entry(functools.partial[Any]):
 
     __wrapped__: Callable[..., object]
 
-    @property
-    def _numba_type_(self) -> Any:
-        return _functions().called_type(self.__wrapped__)
-
     def become(self, function: Callable[..., Any]) -> None:
         """Stand for ``function``."""
         partial: Any = self
@@ -45,28 +39,20 @@ class Inner:
     """A function that compiled code calls."""
 
     def __init__(self, function: Callable[..., Any], is_rare: bool = False) -> None:
-        self._function = function
+        self.__wrapped__ = function
         if is_rare:
             rare_functions.add(function)
         functools.update_wrapper(self, function)
 
-    @property
-    def _numba_type_(self) -> Any:
-        return _functions().called_type(self._function)
-
     def __call__(self, *arguments: Any) -> Any:
-        raise TypeError(f"{self._function.__qualname__} is for compiled code to call")
+        raise TypeError(f"{self.__wrapped__.__qualname__} is for compiled code to call")
 
 
 class Inlined(Inner):
     """A function whose Python runs when compiled code that calls it is made (see `emit`)."""
 
-    @property
-    def _numba_type_(self) -> Any:
-        return _functions().inlined_type(self._function)
-
     def __call__(self, *arguments: Any) -> Any:
-        return self._function(*arguments)
+        return self.__wrapped__(*arguments)
 
 
 _waiting: dict[str, Entry] = {}
@@ -90,52 +76,30 @@ def add_entry(function: Callable[..., Any]) -> Entry:
 def prepare() -> float | None:
     """Make every entry machine code that is not yet; returns the seconds that compiling took, ``None`` for none."""
     with _lock:
-        if not _waiting:
-            return None
-        functions = {name: _waiting[name].__wrapped__ for name in sorted(_waiting)}
-        place = store.Place(store.key_of(functions, machine.target()))
-        seconds, code = None, place.read()
-        if code is None:
-            begin = time.monotonic()
-            with place.alone(), _no_collection():
-                code = place.read()
-                if code is None:
-                    code = _build(functions, place)
-            seconds = time.monotonic() - begin
-        made = machine.load(code, functions) if code else _plain(functions)
-        for name, function in made.items():
-            _waiting.pop(name).become(function)
-        return seconds
+        by_package: dict[str, list[str]] = {}  # so that what others compile does not change what is kept for us
+        for name in sorted(_waiting):
+            by_package.setdefault(name.partition(".")[0], []).append(name)
+        seconds = [one for one in map(_prepare, by_package.values()) if one is not None]
+        return sum(seconds) if seconds else None
+
+
+def _prepare(names: list[str]) -> float | None:
+    functions = {name: _waiting[name].__wrapped__ for name in names}
+    place = store.Place(store.key_of(functions, machine.target()))
+    seconds, code = None, place.read()
+    if code is None:
+        begin = time.monotonic()
+        with place.alone():
+            code = place.read() or _build(functions, place)
+        seconds = time.monotonic() - begin
+    for name, function in machine.load(code, names).items():
+        _waiting.pop(name).become(function)
+    return seconds
 
 
 def _build(functions: Mapping[str, Callable[..., Any]], place: store.Place) -> bytes:
-    """The machine code, nothing where Numba must be used as its users do; kept in any case."""
-    _log.warning("structgen: compiling the grammar code for this machine, once; it takes about ten seconds")
-    try:
-        code = importlib.import_module("structgen.grammars._compiled.build").build(functions)
-    except (AttributeError, ImportError, NotImplementedError, TypeError) as error:
-        _log.warning("structgen: this version of Numba is unknown, so each start will take a minute: %r", error)
-        code = b""
+    _log.warning("structgen: compiling the grammar code for this machine, once; it takes some seconds")
+    code = importlib.import_module("structgen.grammars._compiled.build").build(functions)
     if place.write(code) is None:
         _log.warning("structgen: no folder to keep compiled code in; set STRUCTGEN_CACHE to one that can be written")
     return code
-
-
-@contextlib.contextmanager
-def _no_collection() -> Generator[None]:
-    """Numba makes objects by the million and few cycles: looking for those takes a tenth of its time."""
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
-
-
-def _functions() -> Any:
-    return importlib.import_module("structgen.grammars._compiled.functions")
-
-
-def _plain(functions: Mapping[str, Callable[..., Any]]) -> dict[str, Callable[..., Any]]:
-    return importlib.import_module("structgen.grammars._compiled.plain").compile_plainly(functions)

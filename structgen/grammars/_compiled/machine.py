@@ -1,11 +1,10 @@
-"""An object file into memory and out come functions: needs LLVM's loader, but neither its compiler nor Numba."""
+"""An object file into memory and out come functions: needs LLVM's loader alone."""
 
 from __future__ import annotations
 
 import ctypes
 import functools
 import importlib
-import pickle
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -13,8 +12,9 @@ import numpy as np
 
 _binding: Any = importlib.import_module("llvmlite.binding")
 
-__all__ = ["load", "target"]
+__all__ = ["is_there", "load", "start_llvm", "target"]
 
+_LIBC = {"calloc", "free", "malloc", "memcpy", "memmove", "memset"}
 _METH_FASTCALL = 0x80
 
 
@@ -45,7 +45,7 @@ def target() -> str:
 
 def load(code: bytes, names: Iterable[str]) -> dict[str, Callable[..., Any]]:
     """The functions with these names, of an object file that `build` made; they stay in memory."""
-    _prepare()
+    start_llvm()
     host = _binding.Target.from_triple(_binding.get_process_triple()).create_target_machine()
     engine = _binding.create_mcjit_compiler(_binding.parse_assembly(""), host)
     engine.add_object_file(_binding.ObjectFileRef.from_data(code))
@@ -55,16 +55,24 @@ def load(code: bytes, names: Iterable[str]) -> dict[str, Callable[..., Any]]:
 
 
 @functools.cache
-def _prepare() -> None:
+def start_llvm() -> None:
+    """Once."""
     _binding.initialize_native_target()
     _binding.initialize_native_asmprinter()
     for name, one in _OBJECTS.items():
         _binding.add_symbol(f"structgen_{name}", id(one))
 
 
-def _raise(pickled: bytes) -> None:
-    kind, arguments, *_ = pickle.loads(pickled)
-    raise kind(*(arguments or ()))
+def is_there(symbol: str) -> bool:
+    """Whether machine code may refer to ``symbol``; for one that is not there LLVM leaves 0 and says nothing."""
+    if symbol.startswith("structgen_"):
+        return symbol.removeprefix("structgen_") in _OBJECTS
+    return symbol in _LIBC or hasattr(ctypes.pythonapi, symbol)
+
+
+def _raise(name: str) -> None:
+    module, _, kind = name.partition(":")
+    raise getattr(importlib.import_module(module), kind)
 
 
 _OBJECTS: dict[str, object] = {

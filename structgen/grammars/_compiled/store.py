@@ -10,7 +10,6 @@ import contextlib
 import hashlib
 import importlib.util
 import os
-import platform
 import sys
 import tempfile
 import time
@@ -22,7 +21,6 @@ from typing import Any
 __all__ = ["Place", "key_of"]
 
 _MONTH, _DAY = 30 * 86400.0, 86400.0
-_SETTINGS = ("NUMBA_OPT", "NUMBA_CPU_NAME", "NUMBA_CPU_FEATURES", "NUMBA_ENABLE_AVX")
 
 
 def key_of(functions: Mapping[str, Callable[..., object]], target: str) -> str:
@@ -32,9 +30,8 @@ def key_of(functions: Mapping[str, Callable[..., object]], target: str) -> str:
     digest = hashlib.sha256()
     for path in sorted(files):
         digest.update(hashlib.sha256(path.read_bytes()).digest())
-    versions = [version(name) for name in ("numpy", "numba", "llvmlite")]
-    settings = [os.environ.get(name, "") for name in _SETTINGS]
-    digest.update(repr((sorted(functions), target, sys.version, platform.machine(), versions, settings)).encode())
+    versions = [version(name) for name in ("numpy", "llvmlite")]
+    digest.update(repr((sorted(functions), target, sys.version, versions)).encode())
     return digest.hexdigest()[:32]
 
 

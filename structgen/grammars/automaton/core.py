@@ -13,7 +13,7 @@ import numpy as np
 from structgen.errors import EmptyLanguage, GrammarLimitExceeded
 from structgen.grammars.automaton import walk
 from structgen.grammars.automaton._jit import Int32Array, Int32Table, Int64Array
-from structgen.grammars.automaton.analysis import analyse
+from structgen.grammars.automaton.analysis import analyse, callees
 from structgen.grammars.automaton.determinize import rehash_states
 from structgen.grammars.automaton.facts import Called, Facts, Lengths
 from structgen.grammars.automaton.fill import advance_token, fill_mask, fill_masks
@@ -32,10 +32,10 @@ from structgen.grammars.automaton.tables import (
     BYTESETS,
     C_DONE,
     C_WANTED_KEYS,
+    C_WANTED_LEAF,
     C_WANTED_RULE,
     C_WANTED_SPELLING,
     C_WANTED_TABLE,
-    C_WANTED_TRIE,
     CALL,
     EXTENSIONS,
     F_BYTES,
@@ -63,7 +63,6 @@ from structgen.grammars.automaton.tables import (
     RECORDS,
     REGISTERS,
     RULES,
-    S_COUNT,
     S_DISTANCE,
     S_FLAGS,
     S_ROW,
@@ -151,6 +150,7 @@ class StackAutomaton:
         self._rule_numbers: dict[Called, int] = {start: 0}
         self._rules: list[Called] = []  # by number
         self._byteset_numbers: dict[int, int] = {}
+        self._holders: dict[Called, Called] | None = None
         self._keys: dict[tuple[ObjectSpec, frozenset[str]], int] = {}
         self._key_sets: dict[int, tuple[ObjectSpec, frozenset[str]]] = {}
         self._strings = StringTables(self._tables, self._make_room, lengths.single)
@@ -169,7 +169,7 @@ class StackAutomaton:
     @property
     def nbytes(self) -> int:
         """Bytes of the tables."""
-        return self._tables.memory.nbytes
+        return self._tables.nbytes
 
     @property
     def states(self) -> int:
@@ -246,11 +246,23 @@ class StackAutomaton:
         return int(self._tables[SETS][state, Q_DISTANCE])
 
     def rules(self, state: int) -> list[Called]:
-        """The rules and values that a text in ``state`` may be in."""
+        """The rules that a text in ``state`` may be in; a value that several hold stands for itself."""
         first, count = self._items_of(state)
         states, items = self._tables[STATES], self._tables[ITEMS]
         found = {int(states[items[place, 0], S_RULE]) for place in range(first, first + count) if items[place, 0]}
-        return [self._rules[number] for number in sorted(found)]
+        return list(dict.fromkeys(self._holder(self._rules[number]) for number in sorted(found)))
+
+    def _holder(self, one: Called) -> Called:
+        """The rule that holds a value, where there is only one."""
+        if isinstance(one, Rule):
+            return one
+        if self._holders is None:
+            holders: dict[Called, Called] = {}
+            for rule in self._facts:
+                for value in callees(rule) if isinstance(rule, Rule) else ():
+                    holders[value] = value if value in holders else rule
+            self._holders = holders
+        return self._holders.get(one, one)
 
     def _items_of(self, state: int) -> tuple[int, int]:
         if state == NOTHING:
@@ -277,9 +289,8 @@ class StackAutomaton:
         elif isinstance(wanted, KeysWanted):
             self._extend(count(C_WANTED_KEYS), count(C_WANTED_SPELLING))
         else:
-            trie, node, state = (count(C_WANTED_TRIE + place) for place in range(3))
-            keys = int(self._tables[STATES][state, S_COUNT]) + 3
-            self._run(lambda memory: self._interiors.add(memory, trie, node, state, keys))
+            leaf, trie, node, state = (count(C_WANTED_LEAF + place) for place in range(4))
+            self._run(lambda memory: self._interiors.add(memory, leaf, trie, node, state))
 
     def _grow(self, table: int, rows: int = 0) -> None:
         if self.nbytes > self._max_bytes:
@@ -316,6 +327,11 @@ class StackAutomaton:
             self._write(number, ARRAY_RULE, written)
         elif isinstance(one, StringValue):
             self._write(number, STRING_RULE, self._strings.string(one.language, number))
+            dfa = one.language.dfa
+            leaf, values = (
+                (self._interiors.leaf(one.language), 0) if dfa is None else (self._interiors.leaf(dfa), len(dfa))
+            )
+            self._tables[RULES][number, [U_LEAF, U_FIRST]] = leaf, values
         elif isinstance(one, Regular):
             self._write_regular(number, one.dfa)
         else:
@@ -341,7 +357,8 @@ class StackAutomaton:
         states[:, S_ROW] = range(row, row + size)
         self._tables.set_count(N_STATES, state + size)
         self._tables.set_count(N_ROWS, row + size)
-        self._tables[RULES][number, [U_NODE, U_STATE]] = 0, state
+        self._tables[RULES][number, [U_NODE, U_STATE, U_FIRST]] = 0, state, state
+        self._tables[RULES][number, U_LEAF] = self._interiors.leaf(dfa)
 
     def _number_of(self, one: Called) -> int:
         return self._rule_numbers.setdefault(one, len(self._rule_numbers))

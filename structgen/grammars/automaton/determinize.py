@@ -211,7 +211,7 @@ def _append_state(m: Memory, found: int) -> int:
     return state
 
 
-@inner
+@rare
 def _intern_state(m: Memory, found: int) -> int:
     """The state with the nodes of the list, an old one where there is one."""
     _sort_list(m, found)

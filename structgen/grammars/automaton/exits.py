@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from structgen.grammars.automaton._jit import Int32Array, Int32Table, Int64Array, Memory, compiled, inner, int64, load
-from structgen.grammars.automaton.determinize import next_state
 from structgen.grammars.automaton.interiors import (
     BYTES_OF,
     CHILDREN,
@@ -14,14 +13,14 @@ from structgen.grammars.automaton.interiors import (
     TOKENS,
     byte_of,
     first_child,
-    key_at,
-    key_count,
     key_hash,
     part_of,
 )
-from structgen.grammars.automaton.tables import F_FINAL, NO_STATE, S_FLAGS, STATES, cell
+from structgen.grammars.automaton.leaves import UNCLOSED, key_at, key_count, may_end, read_on
+from structgen.grammars.automaton.spelling import QUOTE
+from structgen.grammars.automaton.tables import NO_STATE
 
-__all__ = ["EXIT_COLUMNS", "collect", "flatten", "write_key"]
+__all__ = ["EXIT_COLUMNS", "collect", "flatten", "key_size", "write_key"]
 
 # While it grows the exits' trie is lists of children; 0 ends a list, and node 0 is the root. `X_TOKENS` is the first of
 # a node's tokens, which are rows (token, next); `X_PLACE` its number when flat.
@@ -123,6 +122,7 @@ def _add_exits(
 def collect(
     m: Memory,
     s: Memory,
+    leaf: int,
     trie: int,
     node: int,
     state: int,
@@ -152,7 +152,9 @@ def collect(
             continue
         path[depth, 0] = node + 1
         byte = byte_of(nodes, node)
-        target = next_state(m, int64(path[depth, 2]), byte)
+        target = NO_STATE
+        if leaf != UNCLOSED or depth or byte != QUOTE:
+            target = read_on(m, int64(path[depth, 2]), byte)
         if target == NO_STATE:
             if ways and not _add_exits(s, trie, node, exits, lists, counts, read, depth, work):
                 return False
@@ -163,7 +165,7 @@ def collect(
         depth += 1
         path[depth, 0], path[depth, 1] = first_child(children, node), first_child(children, node + 1)
         path[depth, 2] = target
-        read[depth] = byte + 256 * (cell(m, STATES, target, S_FLAGS) & F_FINAL)
+        read[depth] = byte + 256 * may_end(m, target)
         ways += read[depth] >> 8
     return True
 
@@ -197,8 +199,15 @@ def flatten(
 
 
 @compiled
-def write_key(m: Memory, trie: int, node: int, state: int, key: Int32Array) -> int:
+def write_key(m: Memory, leaf: int, trie: int, node: int, state: int, key: Int32Array) -> int:
     """Write the key of ``state`` below ``node``; returns its hash."""
+    key[0], key[1], key[2] = leaf, trie, node
     for place in range(key_count(m, state)):
-        key[place] = key_at(m, trie, node, state, place)
-    return key_hash(m, trie, node, state)
+        key[3 + place] = key_at(m, state, place)
+    return key_hash(m, leaf, trie, node, state)
+
+
+@compiled
+def key_size(m: Memory, state: int) -> int:
+    """How many numbers `write_key` writes."""
+    return 3 + key_count(m, state)

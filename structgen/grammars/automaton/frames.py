@@ -98,7 +98,19 @@ from structgen.grammars.automaton.tables import (
 )
 from structgen.grammars.automaton.value_facts import DETOUR
 
-__all__ = ["back", "callee", "next_of", "rehash_frames", "start_of"]
+__all__ = [
+    "NEW_LINE",
+    "SPACES",
+    "after_declared",
+    "after_space",
+    "after_undeclared",
+    "back",
+    "beyond_space",
+    "callee",
+    "next_of",
+    "rehash_frames",
+    "start_of",
+]
 
 # Where in a frame; the place of a state is one of these times SPACES, plus how far white space has come.
 START_OBJECT, OPEN_OBJECT, AFTER_KEY, BEFORE_VALUE, AFTER_MEMBER, BEFORE_KEY = range(1, 7)
@@ -249,7 +261,7 @@ def _item_distance(m: Memory, register: int) -> int:
 
 
 @inner
-def _after_space(m: Memory, space: int, byte: int) -> int:
+def after_space(m: Memory, space: int, byte: int) -> int:
     """How far white space has come after one more byte of it, -1 where that may not be."""
     if get_count(m, C_LAYOUT) == COMPACT:
         return -1
@@ -273,7 +285,7 @@ def next_in_frame(m: Memory, state: int, byte: int) -> int:
     if kind == START_ARRAY:
         return _frame(m, OPEN_ARRAY * SPACES, register, 0, 0) if byte == ord("[") else NO_STATE
     if byte == 0x20 or byte == 0x0A:
-        space = _after_space(m, place % SPACES, byte)
+        space = after_space(m, place % SPACES, byte)
         return _frame(m, kind * SPACES + space, register, label, text) if space >= 0 else NO_STATE
     if kind == AFTER_KEY:
         return _frame(m, BEFORE_VALUE * SPACES, register, label, text) if byte == ord(":") else NO_STATE
@@ -386,6 +398,29 @@ def _after_key(m: Memory, register: int, label: int, text: int) -> int:
     if cell(m, OBJECTS, cell(m, REGISTERS, register, R_SPEC), O_IS_SET):
         return _frame(m, AFTER_MEMBER * SPACES, _after(m, register, label, text, 0), 0, 0)
     return _frame(m, AFTER_KEY * SPACES, register, label, text)
+
+
+@inner
+def after_undeclared(m: Memory, state: int, key: int) -> int:
+    """The state behind an undeclared key that may be whatever ``key`` may still become; `NO_STATE` if there is none."""
+    register = cell(m, STATES, state, S_REGISTER)
+    ways = key_others(m, key) & cell(m, REGISTERS, register, R_WAYS)
+    return _after_key(m, register, -1 - ways, UNKNOWN_SPELLING) if ways else NO_STATE
+
+
+@inner
+def after_declared(m: Memory, state: int, name: int) -> int:
+    """The state behind the declared key ``name``, `NO_STATE` where it may not come."""
+    register = cell(m, STATES, state, S_REGISTER)
+    return _after_key(m, register, name, NO_SPELLING) if may_come(m, register, name) else NO_STATE
+
+
+@inner
+def beyond_space(m: Memory, state: int) -> int:
+    """The state at the same place where no more white space may come."""
+    kind = cell(m, STATES, state, S_PLACE) // SPACES
+    register, label = cell(m, STATES, state, S_REGISTER), cell(m, STATES, state, S_LABEL)
+    return _frame(m, kind * SPACES + ONE_SPACE, register, label, cell(m, STATES, state, S_TEXT))
 
 
 # What stacks are made of: states of either kind

@@ -9,7 +9,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from structgen.grammars.automaton._jit import Int32Array, Memory
-from structgen.grammars.automaton.exits import EXIT_COLUMNS, collect, flatten, write_key
+from structgen.grammars.automaton.exits import EXIT_COLUMNS, collect, flatten, key_size, write_key
 from structgen.grammars.automaton.interiors import (
     CHILD,
     E_COUNT,
@@ -32,10 +32,17 @@ from structgen.grammars.automaton.interiors import (
     H_WORDS,
     HEADER,
 )
+from structgen.grammars.automaton.leaves import ANY_STRING, LEAVES
 from structgen.grammars.automaton.walk import Trie
+from structgen.grammars.byte_dfa import ByteDfa
+from structgen.grammars.char_dfa import CharDfa
 from structgen.grammars.expr import Expr
+from structgen.grammars.language import ALL, Language
 
-__all__ = ["InteriorStore"]
+__all__ = ["InteriorStore", "Leaf"]
+
+Leaf = Expr | ByteDfa | CharDfa | Language
+"""What a leaf is: the body of a rule that calls none, a DFA, or the language of a string."""
 
 _MAX_BYTES, _MASKS = 32 << 20, 1024
 """Limits on the interiors; so many masks of their tokens."""
@@ -64,8 +71,8 @@ class InteriorStore:
         self._trie = trie
         self._room = room or min(_MAX_BYTES, (1 << 20) + _MASKS * len(trie.starts) // 8)
         self._lock = threading.Lock()
-        self._leaves: WeakKeyDictionary[Expr, int] = WeakKeyDictionary()
-        self._leaf_count = self._entries = 0
+        self._leaves: WeakKeyDictionary[Leaf, int] = WeakKeyDictionary({ALL: ANY_STRING})
+        self._leaf_count, self._entries = LEAVES, 0
         self._inside = np.empty(len(trie.tokens), np.int32)
         self._words = (len(trie.starts) + 30) // 32
         self._head = self._header(ends)
@@ -89,28 +96,28 @@ class InteriorStore:
         """Bytes of the interiors."""
         return 4 * self._used
 
-    def leaf(self, body: Expr) -> int:
-        """The number of the leaf with this body, which reads bytes only; 1 or more."""
+    def leaf(self, what: Leaf) -> int:
+        """The number of a leaf, 1 or more."""
         with self._lock:
-            number = self._leaves.get(body)
+            number = self._leaves.get(what)
             if number is None:
+                number = self._leaves[what] = self._leaf_count
                 self._leaf_count += 1
-                number = self._leaves[body] = self._leaf_count
             return number
 
-    def add(self, tables: Memory, trie: int, node: int, state: int, key_count: int) -> None:
+    def add(self, tables: Memory, leaf: int, trie: int, node: int, state: int) -> None:
         """Compute the interior of ``state`` below ``node``; the caller holds the lock of ``tables``.
 
         Raises what compiled code raises that asks for room.
         """
         with self._lock:
-            key = np.empty(key_count, np.int32)
-            hashed = write_key(tables, trie, node, state, key)
+            key = np.empty(key_size(tables, state), np.int32)
+            hashed = write_key(tables, leaf, trie, node, state, key)
             if self._find(key, hashed):
                 return  # another automaton was first
             if trie >= self._used:
                 return  # it went with all others; whoever wants it finds the links gone
-            parts = self._collect(tables, trie, node, state)
+            parts = self._collect(tables, leaf, trie, node, state)
             entry = self._entry(key, *parts)
             if self._used + len(entry) > len(self._memory) or 2 * self._entries > _HASH_ROWS:
                 self._begin_anew(int(self._memory[H_GENERATION]) + 1)
@@ -138,12 +145,12 @@ class InteriorStore:
             slot = (slot + 1) % _HASH_ROWS
         return 0
 
-    def _collect(self, tables: Memory, trie: int, node: int, state: int) -> tuple[Int32Array, ...]:
+    def _collect(self, tables: Memory, leaf: int, trie: int, node: int, state: int) -> tuple[Int32Array, ...]:
         """The tokens, and the parts of the exits' trie."""
         room, counts = 1 << 12, np.empty(3, np.int64)
         while True:
             exits, lists = np.empty((room, EXIT_COLUMNS), np.int32), np.empty((room, 2), np.int32)
-            if collect(tables, self.snapshot[0], trie, node, state, self._inside, exits, lists, counts):
+            if collect(tables, self.snapshot[0], leaf, trie, node, state, self._inside, exits, lists, counts):
                 break
             room *= 4
         inside, nodes, tokens = (int(count) for count in counts)

@@ -21,29 +21,21 @@ from typing import Any
 import numpy as np
 
 from structgen.grammars.automaton._jit import Int64Array, Memory, inlined, inner, int64, load
-from structgen.grammars.automaton.determinize import next_state
+from structgen.grammars.automaton.leaves import LEAVES, key_at, key_count, may_end, read_on
 from structgen.grammars.automaton.tables import (
     C_GENERATION,
+    C_WANTED_LEAF,
     C_WANTED_NODE,
     C_WANTED_STATE,
     C_WANTED_TRIE,
-    F_FINAL,
     LINK_INTERIOR,
+    LINK_LEAF,
     LINK_NODE,
     LINK_STATE,
     LINK_TRIE,
     LINKS,
     N_LINKS,
     NO_STATE,
-    RULES,
-    S_COUNT,
-    S_FLAGS,
-    S_NODES,
-    S_RULE,
-    STATE_NODES,
-    STATES,
-    U_FIRST,
-    U_LEAF,
     InteriorWanted,
     cell,
     get_count,
@@ -108,55 +100,37 @@ def first_child(children: Memory, node: int) -> int:
     return load(children, node) & CHILD
 
 
-@inlined
-def leaf_of(m: Memory, state: int) -> int:
-    """The number of the leaf that ``state`` belongs to, 0 where it belongs to no leaf."""
-    return cell(m, RULES, cell(m, STATES, state, S_RULE), U_LEAF)
-
-
-@inlined
-def key_count(m: Memory, state: int) -> int:
-    """Numbers in the key of ``state`` below a node."""
-    return 3 + cell(m, STATES, state, S_COUNT)
-
-
 @inner
-def key_at(m: Memory, trie: int, node: int, state: int, place: int) -> int:
-    """The key by which every automaton of the vocabulary knows ``state`` below ``node``, number ``place`` of it."""
-    if place == 0:
-        return leaf_of(m, state)
-    if place < 3:
-        return trie if place == 1 else node
-    nfa_node = cell(m, STATE_NODES, cell(m, STATES, state, S_NODES) + place - 3, 0)
-    return nfa_node - cell(m, RULES, cell(m, STATES, state, S_RULE), U_FIRST)
-
-
-@inner
-def key_hash(m: Memory, trie: int, node: int, state: int) -> int:
+def key_hash(m: Memory, leaf: int, trie: int, node: int, state: int) -> int:
     """FNV-1a over the numbers of the key, folded."""
     value: Any = np.uint64(14695981039346656037)
+    value = (value ^ np.uint64(leaf)) * np.uint64(1099511628211)
+    value = (value ^ np.uint64(trie)) * np.uint64(1099511628211)
+    value = (value ^ np.uint64(node)) * np.uint64(1099511628211)
     for place in range(key_count(m, state)):
-        value = (value ^ np.uint64(key_at(m, trie, node, state, place))) * np.uint64(1099511628211)
+        value = (value ^ np.uint64(key_at(m, state, place))) * np.uint64(1099511628211)
     return int64((value ^ (value >> np.uint64(29))) & np.uint64(0x7FFFFFFF))
 
 
 @inner
-def _is_key(m: Memory, s: Memory, interior: int, trie: int, node: int, state: int) -> bool:
-    if load(s, interior + E_KEY_COUNT) != key_count(m, state):
+def _is_key(m: Memory, s: Memory, interior: int, leaf: int, trie: int, node: int, state: int) -> bool:
+    first, count = load(s, interior + E_KEY), key_count(m, state)
+    if load(s, interior + E_KEY_COUNT) != 3 + count or load(s, first) != leaf:
         return False
-    first = load(s, interior + E_KEY)
-    for place in range(key_count(m, state)):
-        if load(s, first + place) != key_at(m, trie, node, state, place):
+    if load(s, first + 1) != trie or load(s, first + 2) != node:
+        return False
+    for place in range(count):
+        if load(s, first + 3 + place) != key_at(m, state, place):
             return False
     return True
 
 
 @inner
-def _look_up(m: Memory, s: Memory, trie: int, node: int, state: int) -> int:
+def _look_up(m: Memory, s: Memory, leaf: int, trie: int, node: int, state: int) -> int:
     last, first = load(s, H_HASH_ROWS) - 1, load(s, H_HASH)
-    slot = key_hash(m, trie, node, state) & last
+    slot = key_hash(m, leaf, trie, node, state) & last
     while load(s, first + slot) != 0:
-        if _is_key(m, s, load(s, first + slot), trie, node, state):
+        if _is_key(m, s, load(s, first + slot), leaf, trie, node, state):
             return load(s, first + slot)
         slot = (slot + 1) & last
     return 0
@@ -175,11 +149,11 @@ def _is_wide(m: Memory, s: Memory, trie: int, node: int, state: int, path: Int64
             depth -= 1
             continue
         next_nodes[depth] = node + 1
-        target = next_state(m, states[depth], byte_of(nodes, node))
+        target = read_on(m, states[depth], byte_of(nodes, node))
         if target == NO_STATE:
             continue
         live += 1
-        final += cell(m, STATES, target, S_FLAGS) & F_FINAL
+        final += may_end(m, target)
         if live >= _WIDE or final >= _WIDE_ENDS:
             return True
         depth += 1
@@ -189,9 +163,9 @@ def _is_wide(m: Memory, s: Memory, trie: int, node: int, state: int, path: Int64
 
 
 @inner
-def _link_slot(m: Memory, trie: int, node: int, state: int) -> int:
+def _link_slot(m: Memory, leaf: int, trie: int, node: int, state: int) -> int:
     last = rows_of(m, LINKS) - 1
-    a: Any = np.uint64(trie * 0x10001 + node)
+    a: Any = np.uint64((leaf * 0x10001 + trie) * 0x10001 + node)
     b: Any = np.uint64(state)
     mixed = (a * np.uint64(0x9E3779B97F4A7C15)) ^ (b * np.uint64(0xC2B2AE3D27D4EB4F))
     slot = int64(mixed >> np.uint64(33)) & last
@@ -199,15 +173,17 @@ def _link_slot(m: Memory, trie: int, node: int, state: int) -> int:
         cell(m, LINKS, slot, LINK_STATE) != state
         or cell(m, LINKS, slot, LINK_NODE) != node
         or cell(m, LINKS, slot, LINK_TRIE) != trie
+        or cell(m, LINKS, slot, LINK_LEAF) != leaf
     ):
         slot = (slot + 1) & last
     return slot
 
 
 @inner
-def _link(m: Memory, trie: int, node: int, state: int, interior: int) -> None:
+def _link(m: Memory, leaf: int, trie: int, node: int, state: int, interior: int) -> None:
     need(m, LINKS, 2 * get_count(m, N_LINKS) + 2)
-    slot = _link_slot(m, trie, node, state)
+    slot = _link_slot(m, leaf, trie, node, state)
+    put(m, LINKS, slot, LINK_LEAF, leaf)
     put(m, LINKS, slot, LINK_TRIE, trie)
     put(m, LINKS, slot, LINK_NODE, node)
     put(m, LINKS, slot, LINK_STATE, state)
@@ -226,21 +202,22 @@ def forget_old_links(m: Memory, s: Memory) -> None:
 
 
 @inner
-def find_interior(m: Memory, s: Memory, trie: int, node: int, state: int, path: Int64Array) -> int:
-    """The interior of ``state``, which is a leaf's, below ``node``; 0 where it is to be walked.
+def find_interior(m: Memory, s: Memory, leaf: int, trie: int, node: int, state: int, path: Int64Array) -> int:
+    """The interior of ``state``, one of ``leaf``, below ``node``; 0 where it is to be walked.
 
     Raises `InteriorWanted` where it is still to be computed.
     """
-    slot = _link_slot(m, trie, node, state)
+    slot = _link_slot(m, leaf, trie, node, state)
     if cell(m, LINKS, slot, LINK_STATE) != 0:
         return max(0, cell(m, LINKS, slot, LINK_INTERIOR))
-    interior = _look_up(m, s, trie, node, state)
+    interior = _look_up(m, s, leaf, trie, node, state)
     if interior == 0:
-        if _is_wide(m, s, trie, node, state, path):
+        if leaf < LEAVES or _is_wide(m, s, trie, node, state, path):
+            set_count(m, C_WANTED_LEAF, leaf)
             set_count(m, C_WANTED_TRIE, trie)
             set_count(m, C_WANTED_NODE, node)
             set_count(m, C_WANTED_STATE, state)
             raise InteriorWanted
         interior = -1
-    _link(m, trie, node, state, interior)
+    _link(m, leaf, trie, node, state, interior)
     return max(0, interior)

@@ -67,12 +67,23 @@ from structgen.grammars.automaton.tables import (
     set_count,
 )
 
-__all__ = ["SEVERAL", "after_token", "leave", "pack", "rehash_sets", "start_set", "step", "unpack", "without"]
+__all__ = [
+    "SEVERAL",
+    "after_token",
+    "entered",
+    "exchanged",
+    "leave",
+    "pack",
+    "rehash_sets",
+    "start_set",
+    "step",
+    "unpack",
+]
 
 # While a text is walked, a closed set with one steppable item travels as that (state, set below), which costs no
 # interning; any other as (SEVERAL, set), and nothing as (0, 0).
 SEVERAL = -1
-_LEFT = SEVERAL - 256
+_LEFT = SEVERAL - 512
 """In the memo beside `SEVERAL` less a byte: what a set is after a rule above it has ended."""
 
 
@@ -345,20 +356,29 @@ def leave(m: Memory, below: int) -> int:
 
 
 @inner
-def without(m: Memory, closed: int, removed: Int64Array, count: int) -> tuple[int, int]:
-    """The travelling form of ``closed`` less the items at the first ``count`` places of ``removed`` and `ACCEPT`."""
-    first, total = cell(m, SETS, closed, Q_FIRST), cell(m, SETS, closed, Q_COUNT)
-    items = np.empty((total, 2), np.int64)
-    kept, next_removed = 0, 0
-    for item in range(first, first + total):
-        if next_removed < count and removed[next_removed] == item - first:
-            next_removed += 1
-        elif cell(m, ITEMS, item, I_STATE) != ACCEPT:
-            items[kept, I_STATE], items[kept, I_BELOW] = cell(m, ITEMS, item, I_STATE), cell(m, ITEMS, item, I_BELOW)
-            kept += 1
-    if kept == 1:
-        return items[0, I_STATE], items[0, I_BELOW]
-    return (SEVERAL, _intern(m, items, kept)) if kept else (0, 0)
+def entered(m: Memory, state: int, below: int) -> int:
+    """The closed set of the one item."""
+    state, below = _enter(m, state, below)
+    return pack(m, state, below)
+
+
+@inner
+def exchanged(m: Memory, closed: int, places: Int64Array, count: int) -> tuple[int, int]:
+    """The travelling form of ``closed`` with other states at some of its places, 0 for none at all.
+
+    ``places`` holds ``count`` pairs of a place and a state, the places in order.
+    """
+    _open_work(m)
+    first, found, pair = cell(m, SETS, closed, Q_FIRST), 0, 0
+    for place in range(cell(m, SETS, closed, Q_COUNT)):
+        state = cell(m, ITEMS, first + place, I_STATE)
+        if pair < count and places[2 * pair] == place:
+            state = places[2 * pair + 1]
+            pair += 1
+            if state == 0:
+                continue
+        found = _add(m, found, state, cell(m, ITEMS, first + place, I_BELOW))
+    return unpack(m, _collect(m, found))
 
 
 @compiled

@@ -9,14 +9,7 @@ from structgen.grammars.automaton.spelling import (
     first_rank,
     last_rank,
 )
-from structgen.grammars.automaton.string_rests import (
-    FULL,
-    START,
-    interval_end,
-    interval_place,
-    rest_of_text,
-    value_distance,
-)
+from structgen.grammars.automaton.string_rests import FULL, START, interval_end, interval_place, text_rest, value_rest
 from structgen.grammars.automaton.tables import (
     D_MASK,
     D_MASK_2,
@@ -138,7 +131,7 @@ def key_rest(m: Memory, state: int, place: int) -> int:
     """The bytes, closing quote included, that make the key the declared name at ``place``, or for -1 some other one."""
     record = cell(m, STATES, state, S_NODES)
     first = cell(m, MACHINES, cell(m, RECORDS, record, X_MACHINE), G_TEXT)
-    rest = rest_of_text(m, record, first + place) if place >= 0 else value_distance(m, record)
+    rest = text_rest(m, record, first + place) if place >= 0 else value_rest(m, record)
     return min(FAR, rest + cell(m, POOL, QUOTE, 0))
 
 

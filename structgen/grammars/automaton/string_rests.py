@@ -61,9 +61,9 @@ __all__ = [
     "interval_end",
     "interval_place",
     "is_bounded",
-    "rest_of_text",
     "text_place",
-    "value_distance",
+    "text_rest",
+    "value_rest",
 ]
 
 # Phases beside those of `spelling`; FULL is added to a partial character's.
@@ -115,6 +115,18 @@ def is_bounded(m: Memory, machine: int) -> bool:
 
 
 @inner
+def _remainder(number: int, divisor: int) -> int:
+    shifted = divisor
+    while shifted <= number:
+        shifted <<= 1
+    while shifted > divisor:
+        shifted >>= 1
+        if number >= shifted:
+            number -= shifted
+    return number
+
+
+@inner
 def _length(m: Memory, machine: int, value: int, least: int) -> int:
     """How many characters lead from ``value`` to an end, the fewest that are ``least`` or more; `NEVER`: none do."""
     length, words = max(least, cell(m, VALUES, value, D_SHORTEST)), cell(m, MACHINES, machine, G_SET_WORDS)
@@ -123,10 +135,11 @@ def _length(m: Memory, machine: int, value: int, least: int) -> int:
         return length if longest == ENDLESS or length <= longest else NEVER
     sets, count = cell(m, MACHINES, machine, G_SETS), cell(m, MACHINES, machine, G_SET_COUNT)
     loop, bit = cell(m, MACHINES, machine, G_SET_LOOP), value - cell(m, MACHINES, machine, G_FIRST_VALUE)
+    place = length if length < count else loop + _remainder(length - loop, count - loop)
     for number in range(length, length + count):  # comes by every set that may still come
-        place = number if number < count else loop + (number - loop) % (count - loop)
         if (cell(m, POOL, sets + place * words + (bit >> 5), 0) >> (bit & 31)) & 1:
             return number
+        place = place + 1 if place + 1 < count else loop
     return NEVER
 
 
@@ -162,16 +175,15 @@ def bounded_rest(m: Memory, record: int, count: int) -> int:
 
 
 @inner
-def rest_of_text(m: Memory, record: int, text: int) -> int:
-    """The bytes before the closing quote that make ``text`` of what has been read, which it begins with."""
-    phase, depth = cell(m, RECORDS, record, X_PHASE), cell(m, RECORDS, record, X_DEPTH)
-    cost = cell(m, TEXTS, text, T_COST)
+def text_rest(m: Memory, record: int, text: int) -> int:
+    """The bytes before the closing quote of ``text`` that are still to come."""
+    phase, cost = cell(m, RECORDS, record, X_PHASE), cell(m, TEXTS, text, T_COST)
     if cost >= FAR:
         return FAR
     if phase not in (NONE, START):
-        rank = cell(m, POOL, cell(m, TEXTS, text, T_FIRST) + depth, 0)
+        rank = cell(m, POOL, cell(m, TEXTS, text, T_FIRST) + cell(m, RECORDS, record, X_DEPTH), 0)
         cost += rest_cost(m, phase, rank, rank) - rank_cost(m, rank, rank)
-    return cost - cell(m, RECORDS, record, X_SPENT)
+    return min(FAR, cost - cell(m, RECORDS, record, X_SPENT))
 
 
 @inner
@@ -179,12 +191,12 @@ def _text_distance(m: Memory, record: int) -> int:
     """The bytes before the closing quote of the text that is cheapest to finish."""
     best = FAR
     for text in range(cell(m, RECORDS, record, X_TEXT), cell(m, RECORDS, record, X_TEXT_END)):
-        best = min(best, rest_of_text(m, record, text))
+        best = min(best, text_rest(m, record, text))
     return best
 
 
 @inner
-def value_distance(m: Memory, record: int) -> int:
+def value_rest(m: Memory, record: int) -> int:
     """The bytes before the closing quote of the cheapest text that the automaton still accepts."""
     value, phase = cell(m, RECORDS, record, X_VALUE), cell(m, RECORDS, record, X_PHASE)
     if value < 0:
@@ -212,5 +224,5 @@ def distance_of(m: Memory, record: int) -> int:
     if count >= 0 or (quotes == 2 and is_bounded(m, cell(m, RECORDS, record, X_MACHINE))):
         best = bounded_rest(m, record, max(count, 0))
     else:
-        best = min(_text_distance(m, record), value_distance(m, record))
+        best = min(_text_distance(m, record), value_rest(m, record))
     return min(FAR, best + quotes * cell(m, POOL, QUOTE, 0))

@@ -31,7 +31,15 @@ from structgen.grammars.automaton.spelling import (
     plain_point,
     rank_cost,
 )
-from structgen.grammars.automaton.string_keys import is_key, key_interval, key_label, key_name, key_others, others_of
+from structgen.grammars.automaton.string_keys import (
+    is_key,
+    key_interval,
+    key_label,
+    key_name,
+    key_others,
+    key_rest,
+    others_of,
+)
 from structgen.grammars.automaton.string_records import intern_record, write_record
 from structgen.grammars.automaton.string_rests import (
     END,
@@ -101,6 +109,7 @@ __all__ = [
     "key_start",
     "string_start",
     "string_step",
+    "undeclared",
 ]
 
 
@@ -263,6 +272,14 @@ def string_start(m: Memory, machine: int) -> int:
         state = _opened(m, machine, START)
         put(m, MACHINES, machine, G_START, state)
     return state
+
+
+@inner
+def undeclared(m: Memory, state: int) -> int:
+    """The state between two characters of a key that can become none of the declared names."""
+    record = cell(m, STATES, state, S_NODES)
+    machine, value = cell(m, RECORDS, record, X_MACHINE), cell(m, RECORDS, record, X_VALUE)
+    return _inside(m, machine, 0, 0, 0, value, NONE, 0, 0)
 
 
 @inner

@@ -11,6 +11,8 @@ lays the tables out anew, larger, and calls again; what had been built is still 
 
 from __future__ import annotations
 
+import mmap
+import sys
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -60,11 +62,10 @@ SETS, ITEMS, SET_HASH, MEMO, NODE_WORK, STATE_WORK = range(9, 15)
 OBJECTS, NAMES, OTHERS, ARRAYS, PLACES, WAYS, WORDS, REGISTERS, REGISTER_HASH, FRAME_HASH = range(15, 25)
 SPELLINGS, SPELLING_HASH, EXTENSIONS, EXTENSION_HASH = range(25, 29)
 POOL, TEXTS, VALUES, INTERVALS, MACHINES, RECORDS, RECORD_HASH = range(29, 36)
-LINKS, JOBS = range(36, 38)
-
+LINKS, JOBS, CLOSERS, EXCEPTIONS = range(36, 40)
 
 _TABLES = {
-    COUNTS: _Table(1, 64),
+    COUNTS: _Table(1, 80),
     NODES: _Table(6, 1024),
     BYTESETS: _Table(8, 32),
     RULES: _Table(5, 32),
@@ -89,22 +90,28 @@ _TABLES = {
     REGISTERS: _Table(10, 256),
     REGISTER_HASH: _Table(1, 512, kept=False),
     FRAME_HASH: _Table(1, 1024, kept=False),
-    LINKS: _Table(4, 128, kept=False),
-    JOBS: _Table(2, 64),
-    SPELLINGS: _Table(2, 64),
-    SPELLING_HASH: _Table(1, 128, kept=False),
+    SPELLINGS: _Table(2, 512),
+    SPELLING_HASH: _Table(1, 1024, kept=False),
     EXTENSIONS: _Table(3, 16),
     EXTENSION_HASH: _Table(1, 32, kept=False),
-    POOL: _Table(1, 512),
-    TEXTS: _Table(6, 32),
+    POOL: _Table(1, 2048),
+    TEXTS: _Table(6, 128),
     VALUES: _Table(9, 8),
     INTERVALS: _Table(3, 8),
     MACHINES: _Table(17, 8),
     RECORDS: _Table(13, 512),
     RECORD_HASH: _Table(1, 1024, kept=False),
+    LINKS: _Table(5, 256, kept=False),
+    JOBS: _Table(5, 64),
+    CLOSERS: _Table(2, 128),
+    EXCEPTIONS: _Table(2, 128),
 }
 _WHOLE = -1
 """The key of all tables together, among the views."""
+_ROOM = 64
+"""A table has room for so many times its rows."""
+_NO_SWAP = 0x4000 if sys.platform == "linux" else 0
+"""``MAP_NORESERVE``, which Python names from 3.13 on."""
 _GROW_TOGETHER = (
     {NODES, NODE_WORK},
     {STATES, STATE_HASH, STATE_WORK, FRAME_HASH},
@@ -119,9 +126,9 @@ _GROW_TOGETHER = (
 BYTES, TOKEN, CALL, SPLIT, FINAL = range(5)
 K_KIND, K_ARGUMENT, K_NEXT, K_OTHER, K_RULE, K_DISTANCE = range(6)
 
-# RULES: the node to begin with, or the number of what it is, -1 until the rule is lowered; the start state, HOLE until it
-# is built; what it is; the number by which the vocabulary knows a rule that reads bytes only, 0 for others; its first
-# node.
+# RULES: the first node, or the number of what it is, -1 until the rule is lowered; the start state, HOLE until it is
+# built; what it is; the number by which the vocabulary knows a rule that reads bytes only, 0 for others; what its states
+# are counted from (see `interiors`).
 U_NODE, U_STATE, U_KIND, U_LEAF, U_FIRST = range(5)
 NODE_RULE, OBJECT_RULE, ARRAY_RULE, STRING_RULE = range(4)
 
@@ -171,6 +178,16 @@ W_EPOCH, W_PLACE, W_STATE, W_BELOW, W_DONE = range(5)
 # MEMO: closed sets by (state, set below) that were entered, and by (SEVERAL - byte, set) that were stepped.
 M_ONE, M_OTHER, M_SET = range(3)
 
+# LINKS: the interiors (see `interiors`) that this automaton has used, by leaf, trie, node and state; an interior of -1:
+# the state is walked.
+LINK_LEAF, LINK_TRIE, LINK_NODE, LINK_STATE, LINK_INTERIOR = range(5)
+
+# JOBS: what a mask has still to walk: what is below a node of a trie, from a closed set, but for some EXCEPTIONS.
+# EXCEPTIONS: tokens, and whether they were in the mask before. CLOSERS: nodes of a trie at which a text, of TEXTS, has
+# come whole.
+J_TRIE, J_NODE, J_SET, J_FIRST, J_END = range(5)
+CLOSER_NODE, CLOSER_TEXT = range(2)
+
 # TEXTS: strings by first character and number of characters in POOL; the bytes that spell it; and where they are names
 # of keys, the place in the object's own order and the `Others` that hold it too, 31 bits a word.
 T_FIRST, T_LENGTH, T_COST, T_LABEL, T_MASK, T_MASK_2 = range(6)
@@ -195,20 +212,14 @@ G_SETS, G_SET_COUNT, G_SET_LOOP, G_SET_WORDS, G_ENTRIES, G_SIZES, G_NEAREST, G_S
 X_MACHINE, X_TEXT, X_TEXT_END, X_DEPTH, X_VALUE, X_PHASE, X_POINT, X_COUNT = range(8)
 X_SPENT, X_BASE, X_MASK, X_MASK_2, X_STATE = range(8, 13)
 
-# LINKS: the interiors (see `interiors`) that this automaton has used, by trie, node and state; an interior of -1:
-# the state is walked.
-LINK_TRIE, LINK_NODE, LINK_STATE, LINK_INTERIOR = range(4)
-
-# JOBS: what a mask has still to walk: a trie, from a closed set.
-J_TRIE, J_SET = range(2)
-
 # COUNTS: rows in use, and the few scalars.
 N_NODES, N_BYTESETS, N_RULES, N_STATES, N_STATE_NODES, N_CALLS, N_SETS, N_ITEMS, N_MEMO = range(9)
 C_NODE_EPOCH, C_STATE_EPOCH, C_BACK, C_WANTED_TABLE, C_WANTED_RULE, C_LAYOUT = range(9, 15)
 N_ROWS, N_OBJECTS, N_NAMES, N_OTHERS, N_ARRAYS, N_PLACES, N_WAYS, N_WORDS, N_REGISTERS = range(15, 24)
 N_SPELLINGS, N_EXTENSIONS, C_KEEPS_SPELLING, C_WANTED_KEYS, C_WANTED_SPELLING = range(24, 29)
 N_POOL, N_TEXTS, N_VALUES, N_INTERVALS, N_MACHINES, N_RECORDS = range(29, 35)
-N_LINKS, N_JOBS, C_WANTED_TRIE, C_WANTED_NODE, C_WANTED_STATE, C_GENERATION, C_BLANK, C_DONE = range(40, 48)
+N_LINKS, N_JOBS, C_WANTED_LEAF, C_WANTED_TRIE, C_WANTED_NODE, C_WANTED_STATE = range(64, 70)
+C_GENERATION, C_BLANK, C_DONE, N_CLOSERS, N_EXCEPTIONS, C_FIRST_EXCEPTION, C_END_EXCEPTION, C_LONGEST = range(70, 78)
 
 # The state and the sets that always exist.
 ACCEPT = 0
@@ -225,15 +236,19 @@ FAR = 1 << 28
 class Tables:
     """The tables of one automaton.
 
+    Each lies in room of its own for many times its rows, which the system gives memory where it is written: growing
+    moves nothing until that is used up.
+
     Attributes
     ----------
     memory : int32 array
-        All of them. Growing replaces it by one that holds all that the old one held, so rows that a
-        thread knows of may be read at any time.
+        All of them. Replaced where a table outgrows its room, by one that holds all that the old one held, so rows that
+        a thread knows of may be read at any time.
     """
 
     def __init__(self) -> None:
         self._rows = {table: its.rows for table, its in _TABLES.items()}
+        self._room = {table: its.rows * _ROOM for table, its in _TABLES.items()}
         self._use(self._lay_out())
         self.set_count(N_STATES, CLOSED + 1)
         self.set_count(N_REGISTERS, 1)
@@ -282,12 +297,26 @@ class Tables:
         if rows > len(self[table]):
             self.grow(table, rows)
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the rows that there are."""
+        return 4 * sum(its.columns * self._rows[table] for table, its in _TABLES.items())
+
     def grow(self, table: int, rows: int = 0) -> None:
         """Double ``table`` and what grows with it until it has ``rows``; the hash tables among them are empty then."""
         growing = next((group for group in _GROW_TOGETHER if table in group), {table})
         doublings = max(1, (-(-rows // self._rows[table]) - 1).bit_length())
         for one in growing:
             self._rows[one] <<= doublings
+        if all(self._rows[one] <= self._room[one] for one in growing):
+            for one in growing:
+                if not _TABLES[one].kept:
+                    self[one][:] = 0
+                self.memory[3 * one + 2] = self._rows[one]
+            self._views = {_WHOLE: self.memory}
+            return
+        for one in growing:
+            self._room[one] = self._rows[one] * _ROOM
         memory = self._lay_out()
         for one, its in _TABLES.items():
             if its.kept or one not in growing:
@@ -299,10 +328,20 @@ class Tables:
         header, offset = [0] * (3 * len(_TABLES)), 3 * len(_TABLES)
         for table, its in _TABLES.items():
             header[3 * table : 3 * table + 3] = offset, its.columns, self._rows[table]
-            offset += its.columns * self._rows[table]
-        memory = np.zeros(offset, np.int32)
+            offset += its.columns * self._room[table]
+        memory = _reserve(offset)
         memory[: len(header)] = header
         return memory
+
+
+def _reserve(size: int) -> Int32Array:
+    """Zeros that take no memory until they are written."""
+    if not hasattr(mmap, "MAP_ANONYMOUS"):
+        return np.zeros(size, np.int32)
+    region = mmap.mmap(-1, 4 * size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _NO_SWAP)
+    if hasattr(mmap, "MADV_NOHUGEPAGE"):
+        region.madvise(mmap.MADV_NOHUGEPAGE)  # a huge page for each of many tables would be all of them
+    return np.frombuffer(region, np.int32)
 
 
 def _rows(memory: Int32Array, table: int) -> Int32Array:

@@ -14,11 +14,9 @@ from structgen.grammars.automaton._jit import (
     Memory,
     UInt8Array,
     compiled,
-    inlined,
     inner,
     int64,
     load,
-    store,
 )
 from structgen.grammars.automaton.frames import next_of
 from structgen.grammars.automaton.interiors import (
@@ -31,6 +29,7 @@ from structgen.grammars.automaton.interiors import (
     first_child,
     part_of,
 )
+from structgen.grammars.automaton.rows import has_bit, set_bit
 from structgen.grammars.automaton.stacks import after_token, pack, step, unpack
 from structgen.grammars.automaton.tables import (
     ACCEPT,
@@ -58,7 +57,7 @@ from structgen.grammars.automaton.tables import (
     set_count,
 )
 
-__all__ = ["NO_BUDGET", "Trie", "add_special_tokens", "advance", "has_tokens", "next_bytes", "set_bit", "successors"]
+__all__ = ["NO_BUDGET", "Trie", "add_special_tokens", "advance", "has_tokens", "next_bytes", "successors"]
 
 
 class Trie(NamedTuple):
@@ -86,12 +85,6 @@ NO_BUDGET = 2 * FAR
 """As many tokens as any text may need."""
 
 
-@inlined
-def set_bit(row: Memory, token: int) -> None:
-    """Set the bit of ``token`` in the mask at ``row``."""
-    store(row, token >> 5, load(row, token >> 5) | (1 << (token & 31)))
-
-
 @inner
 def _special_at(m: Memory, closed: int, number: int) -> int:
     """The special token that is number ``number`` among those that may come next (some twice), or -1."""
@@ -116,7 +109,7 @@ def add_special_tokens(m: Memory, closed: int, budget: int, row: Memory) -> int:
     count, number = 0, 0
     token = _special_at(m, closed, number)
     while token >= 0:
-        known = (load(row, token >> 5) >> (token & 31)) & 1
+        known = has_bit(row, token)
         if not known and cell(m, SETS, after_token(m, closed, token), Q_DISTANCE) <= budget:
             set_bit(row, token)
             count += 1
@@ -191,6 +184,7 @@ def successors(m: Memory, s: Memory, closed: int, found: Int32Array) -> int:
     path = np.empty((load(s, H_LONGEST) + 2, 4), np.int64)  # the node and its last sibling, the travelling form
     path[0, 0], path[0, 1] = first_child(children, ROOT), first_child(children, ROOT + 1)
     path[0, 2], path[0, 3] = unpack(m, closed)
+    set_count(m, C_KEEPS_SPELLING, 0)
     count, depth = _special_successors(m, closed, found), 0
     while depth >= 0 and count >= 0:
         node = path[depth, 0]

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from structgen.grammars.json_schema.decimals import Exact, lcm, whole
 
-__all__ = ["ANYHOW", "EMPTY", "MARKED", "PLAIN", "Parts", "complement", "holds", "meet", "some"]
+__all__ = ["ANYHOW", "EMPTY", "MARKED", "PLAIN", "Parts", "complement", "few", "holds", "meet", "some"]
 
 ANYHOW, PLAIN, MARKED = range(3)
 """How a number is written: without fraction and exponent (all that draft 4 calls an integer), or with one."""
@@ -55,6 +55,23 @@ def some(values: frozenset[Exact], writing: int = ANYHOW, floats: frozenset[Exac
     if writing == PLAIN:
         values = frozenset(value for value in values if isinstance(value, int))
     return Parts(only=values, writing=writing if values else ANYHOW, floats=floats & values)
+
+
+def few(parts: Parts, limit: int) -> tuple[Exact, ...] | None:
+    """The members in order if there are at most ``limit``, else ``None``."""
+    low, high, step = parts.low, parts.high, parts.step
+    if parts.only is not None:
+        return tuple(sorted(parts.only)) if len(parts.only) <= limit else None
+    if low is None or high is None or (step is None and low != high):
+        return None
+    found: list[Exact] = []
+    while low <= high:
+        if holds(parts, low):
+            if len(found) == limit:
+                return None
+            found.append(low)
+        low = whole(low + (step or 1))
+    return tuple(found)
 
 
 def meet(one: Parts, other: Parts) -> Parts:

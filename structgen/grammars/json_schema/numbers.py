@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from decimal import Decimal
 from weakref import WeakValueDictionary
 
 from structgen.grammars.byte_dfa import ByteDfa
-from structgen.grammars.json_schema.decimals import Exact, Written, exact, to_python, whole
+from structgen.grammars.json_schema.decimals import Exact, Written, exact, to_python
 from structgen.grammars.json_schema.number_dfa import number_dfa
 from structgen.grammars.json_schema.number_parts import (
     ANYHOW,
@@ -16,6 +16,7 @@ from structgen.grammars.json_schema.number_parts import (
     PLAIN,
     Parts,
     complement,
+    few,
     holds,
     meet,
     some,
@@ -127,12 +128,8 @@ class NumberSet:
 
     def members(self, limit: int) -> tuple[int | Decimal, ...] | None:
         """All members in order if there are at most ``limit``, else ``None``."""
-        found: list[Exact] = []
-        for value in self._ascending():
-            if value is None or len(found) == limit:
-                return None
-            found.append(value)
-        return tuple(map(to_python, found))
+        found = few(self.parts, limit)
+        return None if found is None else tuple(map(to_python, found))
 
     def dfa(self, spelling: str, draft4: bool = False) -> ByteDfa:
         """The automaton of the members' spellings; the set is not empty.
@@ -141,9 +138,7 @@ class NumberSet:
         ----------
         spelling : {"canonical", "any"}
             ``"canonical"``: as `text` documents; where all members are whole, without fraction and exponent.
-            ``"any"``: every spelling of RFC 8259. Its bounds: exponents of at most three digits, from -324 to 308; and
-            where the set makes digits count, 20 zeros that an exponent undoes, 20 zeros after the point before another
-            digit, 20 digits after the point that count for ``multipleOf``.
+            ``"any"``: every spelling of RFC 8259, see `EverySpelling` for its bounds.
         draft4 : bool
             Whether members that are all whole are to be written without fraction and exponent in any case.
 
@@ -158,21 +153,6 @@ class NumberSet:
         if found is None:
             found = self._dfas[spelling] = number_dfa(self.parts, spelling)
         return found
-
-    def _ascending(self) -> Iterator[Exact | None]:
-        """The members in order; ``None`` where there is no end of them."""
-        low, high, step = self.parts.low, self.parts.high, self.parts.step
-        if self.parts.only is not None:
-            yield from sorted(self.parts.only)
-        elif low is None or high is None or (step is None and low != high):
-            yield None
-        elif step is None:
-            yield low
-        else:
-            while low <= high:
-                if holds(self.parts, low):
-                    yield low
-                low = whole(low + step)
 
     def __repr__(self) -> str:
         usual = Parts()._asdict()

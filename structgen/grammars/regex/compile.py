@@ -7,12 +7,15 @@ from typing import cast
 from typing_extensions import Unpack
 
 from structgen.errors import InvalidGrammar
-from structgen.grammars.expr import Rule
+from structgen.grammars.expr import NEVER, Expr, Rule
 from structgen.grammars.limits import Limits
 from structgen.grammars.recipe import front_end
-from structgen.grammars.regex.lower import lower
+from structgen.grammars.regex.determinize import whole_dfa
+from structgen.grammars.regex.lower import UndecidedAnchor, lower
 from structgen.grammars.regex.python_parser import parse
 from structgen.grammars.token_automaton import TokenAutomaton
+from structgen.grammars.utf8_dfa import utf8_dfa
+from structgen.grammars.values import regular
 from structgen.grammars.vocabulary import TokenVocabulary
 
 __all__ = ["compile_regex"]
@@ -22,8 +25,7 @@ __all__ = ["compile_regex"]
 def compile_regex(pattern: str, vocabulary: TokenVocabulary, **limits: Unpack[Limits]) -> TokenAutomaton:
     r"""The automaton of the texts that ``pattern`` matches as a whole: ``re.fullmatch`` on `str`.
 
-    All of Python's `re` syntax but backreferences, lookaround, ``\b`` and ``\B``, conditionals, atomic groups and
-    possessive quantifiers. The anchors ``^ $ \A \Z`` are held exactly where the pattern alone says whether they hold.
+    All of Python's `re` syntax but backreferences, conditionals, atomic groups and possessive quantifiers.
 
     A text is UTF-8, so no lone surrogate matches, not even ``.``.
 
@@ -52,4 +54,13 @@ def compile_regex(pattern: str, vocabulary: TokenVocabulary, **limits: Unpack[Li
     """
     if not isinstance(cast("object", pattern), str):
         raise InvalidGrammar(f"a pattern is a string, not {type(pattern).__name__}")
-    return TokenAutomaton(Rule("the pattern", lambda: lower(parse(pattern))), vocabulary)
+    return TokenAutomaton(Rule("the pattern", lambda: _expression(pattern)), vocabulary)
+
+
+def _expression(pattern: str) -> Expr:
+    tree = parse(pattern)
+    try:
+        return lower(tree)
+    except UndecidedAnchor:  # what is before or after decides: an automaton remembers it
+        dfa = whole_dfa(tree)
+        return NEVER if dfa is None else regular(utf8_dfa(dfa))

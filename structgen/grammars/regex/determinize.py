@@ -5,11 +5,12 @@ from __future__ import annotations
 from structgen.errors import GrammarLimitExceeded
 from structgen.grammars._minimal import Alphabet, Rows, minimal
 from structgen.grammars.char_dfa import MAX_STATES, CharDfa
+from structgen.grammars.limits import checkpoint
 from structgen.grammars.regex.lookaround import looking_dfa
 from structgen.grammars.regex.nfa import ACCEPT, REST, Nfa
 from structgen.grammars.regex.syntax import Node
 
-__all__ = ["searching_dfa"]
+__all__ = ["searching_dfa", "whole_dfa"]
 
 _MAX_WORK = 3_000_000
 """Nodes looked at while it is made deterministic: some seconds."""
@@ -18,7 +19,7 @@ _ACCEPTS, _ANYTHING = 1 << ACCEPT, 1 << REST
 
 
 def searching_dfa(tree: Node) -> CharDfa | None:
-    """The texts in which ``tree``, which looks around nowhere, matches somewhere; ``None`` where there are none.
+    """The texts in which ``tree`` matches somewhere; ``None`` where there are none.
 
     Raises
     ------
@@ -32,6 +33,19 @@ def searching_dfa(tree: Node) -> CharDfa | None:
     return _determinize(nfa, nfa.closure(entry, at_start=True))
 
 
+def whole_dfa(tree: Node) -> CharDfa | None:
+    """The texts that ``tree`` matches as a whole, ``None`` where there are none.
+
+    Raises
+    ------
+    GrammarLimitExceeded
+        It needs too many states.
+    """
+    nfa = Nfa()
+    entry = nfa.build(tree, ACCEPT)
+    return looking_dfa(nfa, entry)
+
+
 def _determinize(nfa: Nfa, start: int) -> CharDfa | None:
     alphabet = Alphabet(cut for ranges in nfa.sets for first, last in ranges for cut in (first, last + 1))
     masks = [alphabet.set(ranges) for ranges in nfa.sets]
@@ -41,6 +55,7 @@ def _determinize(nfa: Nfa, start: int) -> CharDfa | None:
     rows: Rows = []
     work = 0
     for state in states:
+        checkpoint(len(states))
         if state == _ANYTHING:
             rows.append([(alphabet.all, numbers[state])])
             continue

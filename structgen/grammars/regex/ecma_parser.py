@@ -20,8 +20,8 @@ from structgen.grammars.regex.ecma_characters import (
     read_class,
     read_escape,
 )
-from structgen.grammars.regex.parser import Parser, refusal
-from structgen.grammars.regex.syntax import Alternatives, Anchor, Characters, Concatenation, Look, Node, Place, Repeat
+from structgen.grammars.regex.parser import Parser, refusal, word_boundary
+from structgen.grammars.regex.syntax import Alternatives, Anchor, Characters, Look, Node, Place, Repeat
 from structgen.grammars.regex.unicode_properties import ignoring_case
 
 __all__ = ["parse"]
@@ -119,9 +119,9 @@ class _EcmaParser(Parser[EcmaFlags]):
 
     def _escape(self, flags: EcmaFlags) -> Node:
         self._refuse_backreference()
-        for text, same in (("\\b", True), ("\\B", False)):
+        for text, is_one in (("\\b", True), ("\\B", False)):
             if self.scanner.skip(text):
-                self._unrepeatable = _boundary(ignoring_case(WORD) if flags.ignore_case else WORD, not same)
+                self._unrepeatable = word_boundary(ignoring_case(WORD) if flags.ignore_case else WORD, is_one)
                 return self._unrepeatable
         return Characters(read_escape(self.scanner, flags))
 
@@ -156,15 +156,6 @@ def _counts(quantifier: re.Match[str]) -> tuple[int, int | None]:
     if not comma:
         return int(low), int(low)
     return int(low), int(high) if high else None
-
-
-def _boundary(word: CharSet, same: bool) -> Node:
-    """Where a word begins or ends; ``same``: where none does."""
-    ways = (
-        Concatenation((Look(Characters(word), True, before), Look(Characters(word), False, before is same)))
-        for before in (False, True)
-    )
-    return Alternatives(tuple(ways))
 
 
 def _changed(flags: EcmaFlags, added: str, removed: str) -> EcmaFlags:

@@ -16,6 +16,7 @@ from typing import NamedTuple
 from structgen.errors import GrammarLimitExceeded
 from structgen.grammars._minimal import Alphabet, Rows, minimal
 from structgen.grammars.char_dfa import MAX_STATES, CharDfa
+from structgen.grammars.limits import checkpoint
 from structgen.grammars.regex.nfa import ACCEPT, END, LOOK, REST, START, Nfa
 
 __all__ = ["looking_dfa"]
@@ -61,6 +62,7 @@ def looking_dfa(nfa: Nfa, entry: int) -> CharDfa | None:
     states = [start]
     rows: Rows = []
     for state in states:
+        checkpoint(len(states))
         row: dict[int, int] = {}
         for characters in classes:
             target = machine.after(state, characters)

@@ -2,7 +2,7 @@
 
 A text is matched as a whole, so what lies beside an anchor is known from the pattern alone. An anchor that holds
 wherever it is reached is the empty text, one that holds nowhere makes what it is part of impossible. Where it depends
-on the text, the pattern is refused.
+on the text, it has no form here.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from functools import lru_cache
 from itertools import groupby
 
-from structgen.errors import GrammarLimitExceeded, InvalidRegex
+from structgen.errors import GrammarLimitExceeded
 from structgen.grammars.charset import CharSet
 from structgen.grammars.expr import (
     EPSILON,
@@ -28,10 +28,10 @@ from structgen.grammars.expr import (
     sequence,
 )
 from structgen.grammars.regex.places import Crossings, Places
-from structgen.grammars.regex.syntax import Alternatives, Anchor, Characters, Concatenation, Node, Place, Repeat
+from structgen.grammars.regex.syntax import Alternatives, Anchor, Characters, Concatenation, Look, Node, Place, Repeat
 from structgen.grammars.utf8 import utf8
 
-__all__ = ["MAX_SIZE", "lower"]
+__all__ = ["MAX_SIZE", "UndecidedAnchor", "lower"]
 
 MAX_SIZE = 100_000
 """Symbols that a pattern may have once its repetitions are written out: a byte, or a character of a class."""
@@ -42,13 +42,17 @@ _MAX_INLINE = 16
 _EDGE: Places = frozenset({Place.EDGE})
 
 
+class UndecidedAnchor(Exception):
+    """A pattern that has no form here."""
+
+
 def lower(tree: Node) -> Expr:
     """The expression of the texts that ``tree`` matches as a whole.
 
     Raises
     ------
-    InvalidRegex
-        Whether an anchor holds depends on the text.
+    UndecidedAnchor
+        Whether an anchor holds depends on the text, or it looks further than to what lies beside it.
     GrammarLimitExceeded
         It has more than `MAX_SIZE` symbols with its repetitions written out.
     """
@@ -84,6 +88,8 @@ class _Lowering:
             return _character(node.members)
         if isinstance(node, Anchor):
             return _anchor(node, before if node.looks_back else after)
+        if isinstance(node, Look):
+            raise UndecidedAnchor
         if isinstance(node, Concatenation):
             return self._concatenation(node, before, after)
         if isinstance(node, Alternatives):
@@ -108,7 +114,7 @@ class _Lowering:
     def _anchored_repeat(self, node: Repeat, before: Places, after: Places) -> Expr:
         """Once, or first, any number in the middle, and last: each of these has its own places."""
         if node.undecided:
-            raise InvalidRegex(_undecided(_first_anchor(node)))
+            raise UndecidedAnchor
         low, high, part = node.low, node.high, node.part
         empty = self.lower(node.emptied, before, after) if node.nullable else NEVER
         if high == 0:
@@ -137,20 +143,7 @@ def _anchor(anchor: Anchor, beside: Places) -> Expr:
         return EPSILON
     if beside.isdisjoint(anchor.places):
         return NEVER
-    raise InvalidRegex(_undecided(anchor))
-
-
-def _undecided(anchor: Anchor) -> str:
-    return (
-        f"'{anchor.text}' at position {anchor.position} holds in some texts and not in others, which a grammar cannot"
-        " tell there; write the two cases as alternatives, the anchor at the edge of one of them"
-    )
-
-
-def _first_anchor(node: Node) -> Anchor:
-    while not isinstance(node, Anchor):
-        node = next(part for part in node.inside if part.anchored)
-    return node
+    raise UndecidedAnchor
 
 
 def _join(exprs: list[Expr]) -> Expr:

@@ -8,9 +8,9 @@ Python integers, a bit for each node. ``^`` is passed before the first character
 from __future__ import annotations
 
 from structgen.errors import GrammarLimitExceeded
-from structgen.grammars.charset import ALL, CharSet
+from structgen.grammars.charset import ALL, NEWLINE, CharSet
 from structgen.grammars.regex.edges import is_bound, opened
-from structgen.grammars.regex.syntax import Alternatives, Anchor, Characters, Concatenation, Look, Node, Repeat
+from structgen.grammars.regex.syntax import Alternatives, Anchor, Characters, Concatenation, Look, Node, Place, Repeat
 
 __all__ = ["ACCEPT", "END", "LOOK", "REST", "SPLIT", "START", "Nfa"]
 
@@ -23,6 +23,9 @@ _MAX_WORK = 3_000_000
 SPLIT, START, END, LOOK = -1, -2, -3, -4
 ACCEPT, REST = 0, 1
 _ACCEPTS, _ANYTHING = 1 << ACCEPT, 1 << REST
+
+
+_LAST_LINE_END = Concatenation((Characters(NEWLINE), Anchor("$", 0, False, frozenset({Place.EDGE}))))
 
 
 class Nfa:
@@ -77,10 +80,18 @@ class Nfa:
         if isinstance(node, Repeat):
             return self._repeat(node, then)
         if isinstance(node, Anchor):
-            return self.add(START if node.looks_back else END, then)
+            return self._anchor(node, then)
         if isinstance(node, Look):
             return self._look(node, then)
         raise TypeError(f"no such node: {node!r}")
+
+    def _anchor(self, node: Anchor, then: int) -> int:
+        ways = [self.add(START if node.looks_back else END, then)]
+        if Place.NEWLINE in node.places:
+            ways.append(self._look(Look(Characters(NEWLINE), node.looks_back, negated=False), then))
+        elif Place.FINAL_NEWLINE in node.places:
+            ways.append(self._look(Look(_LAST_LINE_END, back=False, negated=False), then))
+        return ways[0] if len(ways) == 1 else self.add(SPLIT, *ways)
 
     def _look(self, node: Look, then: int) -> int:
         body = node.body

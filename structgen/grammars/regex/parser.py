@@ -7,10 +7,11 @@ from collections.abc import Callable
 from typing import Generic, TypeVar
 
 from structgen.errors import InvalidRegex
+from structgen.grammars.charset import CharSet
 from structgen.grammars.regex.scanner import Scanner
-from structgen.grammars.regex.syntax import Alternatives, Concatenation, Node
+from structgen.grammars.regex.syntax import Alternatives, Characters, Concatenation, Look, Node
 
-__all__ = ["Parser", "refusal"]
+__all__ = ["Parser", "refusal", "word_boundary"]
 
 F = TypeVar("F")
 """The flags that hold at one place of a pattern."""
@@ -60,6 +61,15 @@ class Parser(ABC, Generic[F]):
     @abstractmethod
     def read_literals(self, items: list[Node], flags: F) -> None:
         """Read one or more characters that stand for themselves."""
+
+
+def word_boundary(word: CharSet, is_one: bool) -> Node:
+    """Where a word of the characters ``word`` begins or ends; or where none does."""
+    ways = (
+        Concatenation((Look(Characters(word), True, before), Look(Characters(word), False, before is not is_one)))
+        for before in (False, True)
+    )
+    return Alternatives(tuple(ways))
 
 
 def refusal(what: str, text: str, position: int) -> InvalidRegex:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from functools import reduce
 
 from structgen.grammars.charset import NEWLINE
-from structgen.grammars.regex.syntax import Alternatives, Anchor, Characters, Node, Place, Repeat
+from structgen.grammars.regex.syntax import Alternatives, Anchor, Characters, Look, Node, Place, Repeat
 
 __all__ = ["Crossings", "Places"]
 
@@ -53,6 +53,8 @@ class Crossings:
         if isinstance(node, Anchor):
             passable = node.places if node.looks_back == self._looks_back else frozenset(Place)
             return frozenset((place, place) for place in passable)
+        if isinstance(node, Look):
+            return _SAME  # never asked of a pattern that can be lowered
         if isinstance(node, Repeat):
             inner = self._of(node.part)
             more = None if node.high is None else node.high - node.low

@@ -1,8 +1,8 @@
 r"""Python's `re` syntax to a syntax tree.
 
 Greedy and lazy quantifiers match the same whole texts, and capturing groups the same as others. Refused: what is not
-regular (backreferences, lookaround, conditionals) or changes what matches by the order of trying (atomic groups,
-possessive quantifiers), and ``\b``.
+regular (backreferences, conditionals) or changes what matches by the order of trying (atomic groups, possessive
+quantifiers).
 """
 
 from __future__ import annotations
@@ -12,10 +12,19 @@ import re
 from typing_extensions import override
 
 from structgen.grammars.charset import ALL, NEWLINE
-from structgen.grammars.regex.parser import Parser, refusal
+from structgen.grammars.regex.parser import Parser, refusal, word_boundary
 from structgen.grammars.regex.python_characters import read_class, read_escape, read_literal
-from structgen.grammars.regex.python_re import Flags, check
-from structgen.grammars.regex.syntax import Anchor, Characters, Node, Place, Repeat
+from structgen.grammars.regex.python_re import Flags, boundary_in_nothing, check, shorthand
+from structgen.grammars.regex.syntax import (
+    Alternatives,
+    Anchor,
+    Characters,
+    Concatenation,
+    Look,
+    Node,
+    Place,
+    Repeat,
+)
 
 __all__ = ["parse"]
 
@@ -28,16 +37,14 @@ _GROUP_REFERENCE = re.compile(r"\\(?![1-7][0-7]{2})[1-9][0-9]?")  # three octal 
 
 _FLAGS = {"a": "ascii", "i": "ignore_case", "m": "multi_line", "s": "dot_all", "x": "verbose"}
 _REFUSED_GROUPS = {
-    "(?=": "a lookahead",
-    "(?!": "a negative lookahead",
-    "(?<=": "a lookbehind",
-    "(?<!": "a negative lookbehind",
     "(?>": "an atomic group",
     "(?(": "a conditional",
     "(?P=": "a backreference",
 }
-_REFUSED_ESCAPES = {"\\b": "a word boundary", "\\B": "a word boundary"}
+_LOOK = re.compile(r"\(\?(<?)([=!])")
 _EDGE = frozenset({Place.EDGE})
+_SOMETHING = Alternatives((Look(Characters(ALL), True, negated=False), Look(Characters(ALL), False, negated=False)))
+"""Matches in any text but the empty one."""
 
 
 def parse(pattern: str) -> Node:
@@ -97,6 +104,10 @@ class _Parser(Parser[Flags]):
 
     def _group(self, flags: Flags) -> Node:
         self._refuse(_REFUSED_GROUPS)
+        if found := self.scanner.match(_LOOK):
+            look = Look(self.alternatives(flags), bool(found[1]), found[2] == "!")
+            self.scanner.skip(")")
+            return look
         head = self.scanner.match(_GROUP)
         if head and (head[1] or head[2]):
             flags = _changed(flags, head[1], head[2] or "")
@@ -109,10 +120,14 @@ class _Parser(Parser[Flags]):
 
     def _escape(self, flags: Flags) -> Node:
         scanner, position = self.scanner, self.scanner.position
-        self._refuse(_REFUSED_ESCAPES)
         reference = _GROUP_REFERENCE.match(scanner.text, position)
         if reference:
             raise refusal("a backreference", reference[0], position)
+        if scanner.skip("\\b"):
+            return word_boundary(shorthand("w", flags.ascii), is_one=True)
+        if scanner.skip("\\B"):
+            inside = word_boundary(shorthand("w", flags.ascii), is_one=False)
+            return inside if boundary_in_nothing() else Concatenation((inside, _SOMETHING))
         if scanner.skip("\\A"):
             return Anchor("\\A", position, True, _EDGE)
         if scanner.skip("\\Z"):

@@ -16,7 +16,7 @@ import numpy as np
 from structgen.errors import GrammarLimitExceeded, InvalidRegex
 from structgen.grammars.charset import CharSet
 
-__all__ = ["Flags", "check", "ignoring_case", "shorthand"]
+__all__ = ["Flags", "boundary_in_nothing", "check", "ignoring_case", "shorthand"]
 
 _filters = threading.Lock()
 
@@ -55,6 +55,12 @@ def shorthand(letter: str, is_ascii: bool) -> CharSet:
     r"""The characters of ``\d``, ``\w`` or ``\s``, all of Unicode's or only those of ASCII."""
     runs = _compile(rf"\{letter}+", re.ASCII if is_ascii else 0).finditer(_every_character())
     return CharSet(tuple((run.start(), run.end() - 1) for run in runs))
+
+
+@cache
+def boundary_in_nothing() -> bool:
+    r"""Whether ``\B`` matches in the empty text: from Python 3.14 on."""
+    return _compile(r"\B").search("") is not None
 
 
 @lru_cache(maxsize=1024)

@@ -8,7 +8,7 @@ from itertools import product
 from structgen.grammars.char_dfa import CharDfa
 from structgen.grammars.language import NOTHING, Language
 from structgen.grammars.regex.determinize import searching_dfa
-from structgen.grammars.regex.syntax import Alternatives, Anchor, Characters, Concatenation, Look, Node, Repeat
+from structgen.grammars.regex.syntax import Alternatives, Anchor, Characters, Concatenation, Look, Node, Place, Repeat
 
 __all__ = ["searching_language"]
 
@@ -161,5 +161,5 @@ def _width(node: Node) -> int | None:
     return widths[0] if widths and all(width == widths[0] for width in widths) else None
 
 
-_START = Anchor("^", 0, True, frozenset())
-_END = Anchor("$", 0, False, frozenset())
+_START = Anchor("^", 0, True, frozenset({Place.EDGE}))
+_END = Anchor("$", 0, False, frozenset({Place.EDGE}))

@@ -15,14 +15,18 @@ from structgen.grammars.json_schema.number_dfa.canonical import MAX_DIGITS, Cano
 from structgen.grammars.json_schema.number_dfa.every import EverySpelling
 from structgen.grammars.json_schema.number_dfa.spelling import AFTER_MINUS, COLUMNS, START, E, Spelling, State
 from structgen.grammars.json_schema.number_dfa.words import canonical_words, words_dfa
-from structgen.grammars.json_schema.number_parts import MARKED, Parts
+from structgen.grammars.json_schema.number_parts import MARKED, Parts, few
 
 __all__ = ["number_dfa"]
 
 MAX_STATES = 50_000
-import os
 
-ROOM = int(os.environ.get("ROOM", "20"))
+ROOM, LITTLE_ROOM = 16, 8
+"""Of `EverySpelling`; the little one where the other takes more states than these."""
+ROOMY_STATES = 2_000
+
+_FEW = 64
+"""So many members of a set are listed rather than computed with."""
 
 _BYTES = np.frombuffer(b"0123456789.e+-", np.uint8)
 
@@ -64,14 +68,48 @@ def number_dfa(parts: Parts, spelling: str) -> ByteDfa:
     GrammarLimitExceeded
         It would have more than 50,000 states, or no member has a spelling within the documented bounds on digits.
     """
-    if spelling == "any":
-        return _build(EverySpelling(parts, ROOM), _NO_BASE)
-    if parts.only is not None:
-        words = (canonical_words(value, value in parts.floats, parts.writing) for value in parts.only)
-        return words_dfa(word for some in words for word in some)
+    return _canonical(parts) if spelling == "canonical" else _every(parts)
+
+
+def _every(parts: Parts) -> ByteDfa:
+    if parts == Parts():
+        return _all_spellings()
+    try:
+        return _build(EverySpelling(parts, ROOM), _NO_BASE, ROOMY_STATES)
+    except GrammarLimitExceeded:
+        return _build(EverySpelling(parts, LITTLE_ROOM), _NO_BASE, MAX_STATES)
+
+
+@functools.cache
+def _all_spellings() -> ByteDfa:
+    """The grammar of RFC 8259 for numbers, without any bound."""
+    start, minus, zero, digits, point, fraction, e, sign, exponent = range(9)
+    transitions = np.full((9, 256), -1, np.int32)
+    for state, text, target in (
+        (start, "-", minus),
+        *((state, "0", zero) for state in (start, minus)),
+        *((state, "123456789", digits) for state in (start, minus)),
+        (digits, "0123456789", digits),
+        *((state, ".", point) for state in (zero, digits)),
+        *((state, "0123456789", fraction) for state in (point, fraction)),
+        *((state, "eE", e) for state in (zero, digits, fraction)),
+        (e, "+-", sign),
+        *((state, "0123456789", exponent) for state in (e, sign, exponent)),
+    ):
+        transitions[state, list(text.encode())] = target
+    return ByteDfa(transitions, np.isin(np.arange(9), (zero, digits, fraction, exponent)))
+
+
+def _canonical(parts: Parts) -> ByteDfa:
     is_whole = isinstance(parts.step, int) and parts.writing != MARKED
+    values = parts.only
+    if is_whole and parts.step != 1:
+        values = few(parts, _FEW)
+    if values is not None:
+        words = (canonical_words(value, value in parts.floats, parts.writing) for value in values)
+        return words_dfa(word for some in words for word in some)
     reader = (CanonicalIntegers if is_whole else CanonicalFloats)(parts, _max_digits(parts))
-    return _build(reader, _base(is_whole) if parts.writing != MARKED else _NO_BASE)
+    return _build(reader, _base(is_whole) if parts.writing != MARKED else _NO_BASE, MAX_STATES)
 
 
 def _max_digits(parts: Parts) -> int:
@@ -87,7 +125,7 @@ def _max_digits(parts: Parts) -> int:
 @functools.cache
 def _base(is_whole: bool) -> _Base:
     reader = (CanonicalIntegers if is_whole else CanonicalFloats)(Parts(), MAX_DIGITS)
-    graph = _explore(reader, _NO_BASE)
+    graph = _explore(reader, _NO_BASE, MAX_STATES)
     alive = _alive(graph)
     table = _assemble(graph, alive, _NO_BASE)
     new_numbers = _numbers_of(alive)
@@ -111,8 +149,8 @@ class _Graph(NamedTuple):
     accepting: list[bool]
 
 
-def _build(reader: Spelling, base: _Base) -> ByteDfa:
-    graph = _explore(reader, base)
+def _build(reader: Spelling, base: _Base, limit: int) -> ByteDfa:
+    graph = _explore(reader, base, limit)
     alive = _alive(graph)
     if not alive[0]:
         raise GrammarLimitExceeded("no number that the schema allows has a spelling of few enough digits")
@@ -124,7 +162,7 @@ def _build(reader: Spelling, base: _Base) -> ByteDfa:
     return ByteDfa(transitions, table.accepting)
 
 
-def _explore(reader: Spelling, base: _Base) -> _Graph:
+def _explore(reader: Spelling, base: _Base, limit: int) -> _Graph:
     numbers: dict[State, int] = {START: 0}
     graph = _Graph(numbers, [], [])
     pending = [START]
@@ -149,9 +187,9 @@ def _explore(reader: Spelling, base: _Base) -> _Graph:
             row.append(number)
         graph.rows.append(row)
         graph.accepting.append(accepts)
-        if len(pending) > MAX_STATES:
+        if len(pending) > limit:
             raise GrammarLimitExceeded(
-                f"its numbers need more than {MAX_STATES:,} states; simplify multipleOf or the bounds"
+                f"its numbers need more than {limit:,} states; simplify multipleOf or the bounds"
             )
     return graph
 

@@ -11,6 +11,7 @@ from structgen.grammars.json_schema.number_dfa.spelling import (
     AFTER_MINUS,
     AFTER_POINT,
     AFTER_ZERO,
+    ANYWHERE,
     AT_END,
     EXPONENT,
     FRACTION,
@@ -132,25 +133,31 @@ class CanonicalFloats(_Canonical):
     def expand(self, state: State) -> Fan:
         """What may follow ``state``."""
         kind, *rest = state
+        if kind in (EXPONENT, AFTER_E) or (kind == FRACTION and rest[0] == ANYWHERE):
+            return _shared_fan(state)
         if kind == FRACTION:
             return self._fraction(*rest)
-        if kind == EXPONENT:
-            return exponent_fan(*rest)
         if kind == WHOLE:
             return self._digits(*rest)
         if kind == SMALL:
             return self._small(*rest)
         if kind == AFTER_POINT:
             return self._point(*rest)
-        if kind == AFTER_E:
-            return self._e(*rest)
         return self._zero(*rest) if kind == AFTER_ZERO else self._start(kind == AFTER_MINUS)
+
+    def expand_shared(self, state: State) -> Fan:
+        """The same for a state in which nothing of the set is left but the exponents."""
+        kind, *rest = state
+        if kind == FRACTION:
+            return self._fraction(*rest)
+        return exponent_fan(*rest) if kind == EXPONENT else self._e(*rest)
 
     def _start(self, negative: bool) -> Fan:
         row, side = nothing(), self.negative if negative else self.positive
         if not negative:
             row[MINUS] = (AFTER_MINUS,)
-        row[0] = (AFTER_ZERO, side, self.has_zero, self.has_zero and self.may_be_plain and not negative)
+        below_one = ANYWHERE if self.is_free_below_one(side) else side
+        row[0] = (AFTER_ZERO, below_one, self.has_zero, self.has_zero and self.may_be_plain and not negative)
         more = self.max_digits - 1
         for top, digits in ((AS_LARGEST, range(1, 2)), (GREATER, range(2, 5)), (FIVE_OR_MORE, range(5, 10))):
             nows = self.first(side, -1, 0, digits, _whole_window(more, top))
@@ -223,6 +230,14 @@ class CanonicalFloats(_Canonical):
         row[PLUS] = (EXPONENT, digits_of_length(allowed, negative=False, tidy=True))
         row[MINUS] = (EXPONENT, digits_of_length(allowed, negative=True, tidy=True))
         return Fan(False, row)
+
+
+@functools.lru_cache(1 << 14)
+def _shared_fan(state: State) -> Fan:
+    return _ANY_SET.expand_shared(state)
+
+
+_ANY_SET = CanonicalFloats(Parts(), MAX_DIGITS)
 
 
 def _compared(digit: int, place: int) -> int:

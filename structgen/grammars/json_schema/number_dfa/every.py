@@ -37,9 +37,9 @@ _EXPONENTS = (-324, 308)
 class EverySpelling(Spelling):
     """Every spelling, as far as it can be told apart in bounded room.
 
-    Exponents have at most three digits and are from -324 to 308. Where the set makes digits count, so many more of them
-    than the set's own are counted as ``room`` says: digits before the point that an exponent undoes, zeros right after
-    it, and digits there that make a multiple (17 at least, which is what doubles have).
+    Exponents have at most three digits and are from -324 to 308. Where the set makes digits count, ``room`` bounds what
+    is told apart of them: digits before the point, beyond those of the set's own numbers, that an exponent undoes;
+    zeros right after the point; digits after it that make a multiple (17 of these at least: so many has a double).
 
     Parameters
     ----------

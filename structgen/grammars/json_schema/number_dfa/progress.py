@@ -299,21 +299,24 @@ def _settle_low(side: Side, place: int, low: int, floor: int, window: Window, ro
 
 
 def _settle_multiples(side: Side, fraction: int, rests: Rests, reach: int, window: Window) -> tuple[int, Rests]:
-    found: list[Rest | None] = []
-    for number, (one, rest) in enumerate(zip(side.multiples, rests, strict=True)):
-        if rest is not None:
-            least = max(window.low - one.exponent, _last_need(one, window))
-            if rest[1] < least:
-                rest = (rest[0], least, rest[2])
-            # Without a step, what can no longer be a multiple is none.
-            elif number >= side.stepped and window.in_fraction and one.exponent + min(rest[1], fraction + 1) > reach:
-                rest = None
-        found.append(rest)
+    found = [
+        rest and _settle_multiple(one, rest, fraction, reach, window, number < side.stepped)
+        for number, (one, rest) in enumerate(zip(side.multiples, rests, strict=True))
+    ]
     if not any(found):
         return 0, ()
     if window.in_fraction:  # digits count as far as one more could still be part of a multiple
         fraction = min(fraction, max(window.max_fraction, -side.least), max(reach - side.least, 0))
     return fraction, tuple(found)
+
+
+def _settle_multiple(one: Multiple, rest: Rest, fraction: int, reach: int, window: Window, wanted: bool) -> Rest | None:
+    whole, need, tail = rest
+    least = max(window.low - one.exponent, _last_need(one, window))
+    if need < least:
+        return whole, least, tail
+    is_none = window.in_fraction and one.exponent + min(need, fraction + 1) > reach
+    return None if is_none and not wanted else rest
 
 
 def _last_need(one: Multiple, window: Window) -> int:

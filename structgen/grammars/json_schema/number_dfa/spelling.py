@@ -152,6 +152,14 @@ class Spelling(ABC):
             found.append(state)
         return found
 
+    def is_free_below_one(self, side: int) -> bool:
+        """Whether the set has every number between 0 and 1 of this side."""
+        if side == NOWHERE:
+            return False
+        its = self._sides[side]
+        is_bounded = its.low is not None or (its.high is not None and its.high.exponent < 0)
+        return not (is_bounded or its.multiples or its.holes or its.only)
+
     def edge(self, side: int, now: Progress) -> int:
         """The exponent that makes the first digit stand where that of the upper bound does."""
         bound = self._sides[side].high
