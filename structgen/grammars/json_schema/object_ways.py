@@ -197,9 +197,9 @@ def _joined(one: tuple[Any, ...], other: tuple[Any, ...]) -> tuple[Any, ...]:
 
 def _clash(algebra: Algebra, one: tuple[Atom, ...], other: tuple[Atom, ...]) -> bool:
     """Whether plainly no value meets all of both."""
-    if not one or not other:
-        return NOTHING in (one or other)
-    return algebra.is_hopeless(one + other)
+    if NOTHING in one or NOTHING in other:
+        return True
+    return bool(one and other) and algebra.is_hopeless(one + other)
 
 
 def _is_dead(way: ObjectWay) -> bool:
