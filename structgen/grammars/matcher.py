@@ -27,7 +27,6 @@ FINISHED = 0
 """The state after an end token; only end tokens may follow."""
 
 
-
 class Counters:
     """What all matchers of an automaton have done, counted without a lock: threads at once may lose a few.
 

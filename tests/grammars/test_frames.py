@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from structgen.grammars import DEAD, TokenVocabulary
 from structgen.grammars.expr import Rule, call, literal
-from structgen.grammars.token_automaton import TokenAutomaton
 from structgen.grammars.language import ALL
+from structgen.grammars.token_automaton import TokenAutomaton
 from structgen.grammars.values import (
     ArraySpec,
     Contains,

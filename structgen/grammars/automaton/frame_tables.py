@@ -25,7 +25,7 @@ from structgen.grammars.automaton.tables import (
 )
 from structgen.grammars.automaton.value_facts import member_tokens, other_tokens, value_tokens
 from structgen.grammars.expr import Rule
-from structgen.grammars.values import ArraySpec, Item, ObjectSpec
+from structgen.grammars.values import ArraySpec, ObjectSpec
 
 __all__ = ["write_array", "write_object"]
 
@@ -91,6 +91,7 @@ def write_object(
         spec.obligations,
         (len(names) + 31) // 32,
         int(spec.is_set),
+        int(spec.spaced),
     )
     return tables.append(OBJECTS, N_OBJECTS, [row])
 
@@ -113,6 +114,7 @@ def write_array(
         -1 if spec.high is None else spec.high,
         len(spec.contains),
         tables.append(WORDS, N_WORDS, [(word,) for word in counters]),
+        int(spec.spaced),
     )
     return tables.append(ARRAYS, N_ARRAYS, [row])
 

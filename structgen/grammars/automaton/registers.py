@@ -434,7 +434,7 @@ def _elements_to(m: Memory, array: int, count: int, counter: int, moved: int) ->
         if count + elements >= prefix:  # all further places are alike
             if cell(m, PLACES, place, P_WAYS) == 0 or (gained < lacking and may == 0):
                 return FAR
-            times = max(1, max(low - count - elements, (lacking - gained) * may))
+            times = max(1, low - count - elements, (lacking - gained) * may)
         elements, gained, forced = elements + times, gained + times * may, forced + times * must
     if (high >= 0 and count + elements > high) or (most >= 0 and moved + forced > most):
         return FAR
