@@ -36,7 +36,7 @@ def vocabulary():
 
 
 def automaton_of(expr: Expr, vocabulary: TokenVocabulary) -> StackAutomaton:
-    return StackAutomaton(Rule("text", lambda: expr), vocabulary.lengths, vocabulary.trie, 64 << 20)
+    return StackAutomaton(Rule("text", lambda: expr), vocabulary.lengths, vocabulary.interiors, 64 << 20)
 
 
 def texts(max_size: int = 3) -> st.SearchStrategy[str]:

@@ -370,23 +370,27 @@ class StackAutomaton:
         return self._rule_numbers.setdefault(one, len(self._rule_numbers))
 
     def _write_object(self, number: int, spec: ObjectSpec) -> int:
-        keys, spellable = self._keys_of(spec, frozenset()), is_spellable(self._lengths)
+        keys, spellable = self._keys_of(spec), is_spellable(self._lengths)
         return write_object(self._tables, spec, number, keys, self._number_of, self._facts, spellable=spellable)
 
-    def _keys_of(self, spec: ObjectSpec, seen: frozenset[str]) -> int:
-        """The automaton of the keys of ``spec``, undeclared ones that have been ``seen`` among the names."""
+    def _keys_of(self, spec: ObjectSpec) -> int:
+        """The automaton of the keys of ``spec``."""
+        seen = frozenset[str]()
         keys = self._keys.get((spec, seen))
         if keys is None:
-            names = [*spec.names, *sorted(seen)]
-            keys = self._strings.keys(names, [one.keys for one in spec.others], 0)
-            self._keys[spec, seen] = keys
+            keys = self._keys[spec, seen] = self._strings.keys(spec.names, [one.keys for one in spec.others], 0)
             self._key_sets[keys] = spec, seen
         return keys
 
     def _extend(self, keys: int, spelling: int) -> None:
         """Write the keys that are left when the one that was spelled so has been there."""
         spec, seen = self._key_sets[keys]
-        extended = self._keys_of(spec, seen | {self._spelled(spelling)})
+        key = self._spelled(spelling)
+        extended = self._keys.get((spec, seen | {key}))
+        if extended is None:
+            extended = self._strings.with_name(keys, key)
+            self._keys[spec, seen | {key}] = extended
+            self._key_sets[extended] = spec, seen | {key}
         self._run(lambda memory: enter_extension(memory, keys, spelling, extended))
 
     def _spelled(self, spelling: int) -> str:

@@ -53,7 +53,7 @@ def texts_of(texts: tuple[str, ...], single: int) -> Texts:
     is_plain = _is_plain(single) and _PLAIN.fullmatch("".join(texts))
     costs = lengths if is_plain else _costs(ranks, ends, lengths, single)
     rows[:, T_COST] = costs
-    return Texts(texts, ranks, rows, int(costs.min()))
+    return Texts(texts, ranks, rows, int(costs.min()) if texts else FAR)
 
 
 @lru_cache(maxsize=8)
