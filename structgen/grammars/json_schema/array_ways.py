@@ -8,7 +8,7 @@ from structgen.grammars.json_schema import dialects
 from structgen.grammars.json_schema.atoms import ANYTHING, NOTHING, Atom
 from structgen.grammars.json_schema.json_values import is_array
 from structgen.grammars.json_schema.location import Location
-from structgen.grammars.json_schema.ways import FREE_ARRAY, ArrayPart, ArrayWay, Counter, SeenItems
+from structgen.grammars.json_schema.value_ways import FREE_ARRAY, ArrayPart, ArrayWay, Counter, SeenItems
 
 if TYPE_CHECKING:
     from structgen.grammars.json_schema.algebra import Algebra
@@ -166,18 +166,14 @@ def _never_counts(algebra: Algebra, way: ArrayWay, counter: Counter) -> bool:
 def _always_counts(algebra: Algebra, way: ArrayWay, counter: Counter) -> bool:
     """Whether plainly every element is counted, from the counter's start."""
     return all(
-        algebra.is_hopeless((*atoms, atom.negation))
-        for atom in counter.atoms
-        for atoms in _element_atoms(way, counter)
+        algebra.is_hopeless((*atoms, atom.negation)) for atom in counter.atoms for atoms in _element_atoms(way, counter)
     )
 
 
 def _element_atoms(way: ArrayWay, counter: Counter) -> list[tuple[Atom, ...]]:
     """What the elements at the counter's start and at each later place that is another must meet."""
     last = max((counter.start, *(len(part.places) for part in way.parts)))
-    return [
-        tuple(dict.fromkeys(part.atom_at(place) for part in way.parts)) for place in range(counter.start, last + 1)
-    ]
+    return [tuple(dict.fromkeys(part.atom_at(place) for part in way.parts)) for place in range(counter.start, last + 1)]
 
 
 def _cannot_be(algebra: Algebra, parts: tuple[ArrayPart, ...], place: int) -> bool:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from structgen.errors import GrammarLimitExceeded
 from structgen.grammars import language
 from structgen.grammars.json_schema.atoms import ANYTHING, NOTHING, Atom
-from structgen.grammars.json_schema.ways import ObjectPart, ObjectWay, Obligation
+from structgen.grammars.json_schema.value_ways import ObjectPart, ObjectWay, Obligation
 from structgen.grammars.language import Language
 
 if TYPE_CHECKING:
@@ -103,7 +103,5 @@ def meeting(algebra: Algebra, classes: Sequence[KeyClass], number: int, obligati
             pieces = [*_outside(pieces, keys)]
         for atom in obligation.atoms:
             pieces = [_with_atom(piece, atom) for piece in pieces]
-        found += [
-            piece for piece in pieces if not piece.keys.is_empty and not _is_impossible(algebra, piece.atoms)
-        ]
+        found += [piece for piece in pieces if not piece.keys.is_empty and not _is_impossible(algebra, piece.atoms)]
     return found
