@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Any, NamedTuple
-from urllib.parse import unquote, urldefrag, urljoin
+from urllib.parse import unquote, urldefrag, urljoin, urlsplit
 
 from structgen.errors import InvalidSchema, UnsupportedSchema
 from structgen.grammars.json_schema.dialects import DEFAULT_DIALECT, DIALECTS, Dialect, with_vocabularies
@@ -198,6 +198,7 @@ def _own_names(schema: dict[str, Any], base: str, dialect: Dialect, pointer: str
     if not isinstance(name, str):
         raise InvalidSchema(place, f"{name!r} is no URI")
     try:
+        urlsplit(name)  # which looks more closely than the other two
         uri, fragment = urldefrag(urljoin(base, name))
     except ValueError as error:
         raise InvalidSchema(place, f"{name!r} is no URI") from error
