@@ -57,10 +57,12 @@ class Writer:
         How numbers may be spelled.
     ordered : bool
         Whether declared keys come in order.
+    spaced : bool
+        Whether there may be white space between tokens.
     """
 
-    def __init__(self, planner: Planner, numbers: str, *, ordered: bool) -> None:
-        self._planner, self._numbers, self._ordered = planner, numbers, ordered
+    def __init__(self, planner: Planner, numbers: str, *, ordered: bool, spaced: bool = True) -> None:
+        self._planner, self._numbers, self._ordered, self._spaced = planner, numbers, ordered, spaced
         self._rules: dict[Conjunction, Rule] = {}
         self._known_scalars: dict[object, Expr] = {}
         self._pending: list[tuple[Conjunction, _Body]] = []
@@ -140,6 +142,7 @@ class Writer:
                 self._implications(plan, values),
                 plan.obligations,
                 self._ordered,
+                spaced=self._spaced,
             )
         )
 
@@ -183,7 +186,7 @@ class Writer:
         if not rest and (high is None or high > len(prefix)):
             high = len(prefix)
         contains = tuple(Contains(one.low, one.high) for one in plan.counters)
-        return array_value(ArraySpec(tuple(prefix), rest, plan.low, high, contains))
+        return array_value(ArraySpec(tuple(prefix), rest, plan.low, high, contains, self._spaced))
 
     def _items(self, items: Iterable[ItemPlan]) -> tuple[Item, ...]:
         return tuple(Item(rule, item.counts) for item in items if (rule := self._live(item.value)))
@@ -216,5 +219,6 @@ class Writer:
                 high=plan.high,
                 ordered=False,
                 is_set=True,
+                spaced=self._spaced,
             )
         )
