@@ -23,10 +23,23 @@ from structgen.grammars.automaton.interiors import (
     part_of,
 )
 from structgen.grammars.automaton.leaves import UNCLOSED, key_at, key_count, label_at, read_on, uncounted
+from structgen.grammars.automaton.rows import set_bit
 from structgen.grammars.automaton.spelling import QUOTE
 from structgen.grammars.automaton.tables import NO_STATE
 
-__all__ = ["EXIT_COLUMNS", "MOST_LABELS", "add_subtree", "collect", "exit_roots", "flatten", "key_size", "write_key"]
+__all__ = [
+    "EXIT_COLUMNS",
+    "MOST_LABELS",
+    "add_exits",
+    "add_subtree",
+    "collect",
+    "exit_roots",
+    "flatten",
+    "group_of",
+    "key_size",
+    "write_key",
+    "write_mask",
+]
 
 # While it grows the exits' trie is lists of children; 0 ends a list, and node 0 is the root. `X_TOKENS` is the first of
 # a node's tokens, which are rows (token, next).
@@ -100,7 +113,7 @@ def add_subtree(
 
 
 @inner
-def _add_exits(
+def add_exits(
     s: Memory,
     trie: int,
     top: int,
@@ -128,7 +141,7 @@ def _add_exits(
 
 
 @inner
-def _group_of(labels: Int64Array, counts: Int64Array, label: int) -> int:
+def group_of(labels: Int64Array, counts: Int64Array, label: int) -> int:
     """The number of ``label``, from 1; 0 where the leaf may not end, -1 where there are too many."""
     if label < 0:
         return 0
@@ -188,10 +201,10 @@ def collect(
         else:
             target, count = read_on(m, path[depth, 2], path[depth, 3], variant, byte)
         if target == NO_STATE:
-            if ways and not _add_exits(s, trie, node, exits, lists, counts, read, depth, work):
+            if ways and not add_exits(s, trie, node, exits, lists, counts, read, depth, work):
                 return False
             continue
-        group = _group_of(labels, counts, label_at(m, target, variant))
+        group = group_of(labels, counts, label_at(m, target, variant))
         if group < 0:
             return False
         for place in range(load(firsts, node), load(firsts, node + 1)):
@@ -263,3 +276,11 @@ def exit_roots(exits: Int32Table, roots: Int64Array, count: int) -> None:
         while one and exits[one, X_BYTE] != 256 * (group + 1) + 255:
             one = int64(exits[one, X_SIBLING])
         roots[group] = one
+
+
+@compiled
+def write_mask(tokens: Int32Array, row: Int32Array) -> None:
+    """Set the bits of ``tokens``."""
+    bits = row.ctypes.data
+    for place in range(len(tokens)):
+        set_bit(bits, int64(tokens[place]))

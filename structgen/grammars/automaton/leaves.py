@@ -13,7 +13,7 @@ from structgen.grammars.automaton.determinize import next_state
 from structgen.grammars.automaton.frames import after_space
 from structgen.grammars.automaton.spelling import BACKSLASH, NONE, QUOTE
 from structgen.grammars.automaton.string_keys import key_others
-from structgen.grammars.automaton.string_rests import END, NEVER, START, bounded_rest, text_place
+from structgen.grammars.automaton.string_rests import END, NEVER, START, bounded_rest, interval_end, text_place
 from structgen.grammars.automaton.string_tables import ANY_VALUE
 from structgen.grammars.automaton.tables import (
     ACCEPT,
@@ -21,6 +21,7 @@ from structgen.grammars.automaton.tables import (
     BYTESETS,
     C_LAYOUT,
     C_LONGEST,
+    D_FIRST,
     ENDLESS,
     F_FINAL,
     F_FRAME,
@@ -32,10 +33,13 @@ from structgen.grammars.automaton.tables import (
     G_TEXT,
     G_VALUE,
     I_STATE,
+    INTERVALS,
     ITEMS,
     K_ARGUMENT,
     K_KIND,
     MACHINES,
+    N_FROM,
+    N_TO,
     NO_STATE,
     NODES,
     POOL,
@@ -59,6 +63,7 @@ from structgen.grammars.automaton.tables import (
     TRANSITIONS,
     U_FIRST,
     U_LEAF,
+    VALUES,
     X_BASE,
     X_COUNT,
     X_DEPTH,
@@ -279,10 +284,25 @@ def _first_of_string(m: Memory, record: int, live: Int64Array) -> None:
     if phase == START:
         _mark(live, QUOTE)
         return
-    if phase != NONE or cell(m, RECORDS, record, X_VALUE) >= 0:
+    if phase != NONE:
         _mark_all(live)
         return
+    if cell(m, RECORDS, record, X_VALUE) >= 0:
+        _mark_value(m, cell(m, RECORDS, record, X_VALUE), live)
     mark_texts(m, cell(m, RECORDS, record, X_TEXT), cell(m, RECORDS, record, X_TEXT_END), depth, live)
+
+
+@inner
+def _mark_value(m: Memory, value: int, live: Int64Array) -> None:
+    """Add the bytes that may come between two characters where the automaton is in ``value``, and some others."""
+    _mark(live, BACKSLASH)
+    _mark(live, QUOTE)
+    for place in range(cell(m, VALUES, value, D_FIRST), interval_end(m, value)):
+        first, last = cell(m, INTERVALS, place, N_FROM), cell(m, INTERVALS, place, N_TO)
+        for byte in range(max(first, 0x20), min(last, 0x7F) + 1):
+            _mark(live, byte)
+        if last >= 0x80:
+            live[6], live[7] = 0xFFFFFFFF, 0xFFFFFFFF
 
 
 @inner

@@ -37,7 +37,6 @@ from structgen.grammars.automaton.string_keys import (
     key_label,
     key_name,
     key_others,
-    key_rest,
     others_of,
 )
 from structgen.grammars.automaton.string_records import intern_record, write_record
