@@ -171,8 +171,8 @@ def collect(
 ) -> bool:
     """Compute the interior of ``state`` below ``node``; whether there was room.
 
-    Its tokens go to ``inside``, the exits to ``exits``, a trie for each of ``labels`` below a node of its own, and their
-    tokens to ``lists``; the numbers of all, one more for the exits and their tokens, to ``counts``.
+    Its tokens go to ``inside``, the exits to ``exits``, a trie for each of ``labels`` below a node of its own, and
+    their tokens to ``lists``; the numbers of all, one more for the exits and their tokens, to ``counts``.
     """
     nodes, children = part_of(s, trie, BYTES_OF), part_of(s, trie, CHILDREN)
     firsts, tokens, longest = part_of(s, trie, FIRSTS), part_of(s, trie, TOKENS), load(s, H_LONGEST) + 2
@@ -229,7 +229,7 @@ def flatten(
     tokens: Int32Array,
     counts: Int64Array,
 ) -> None:
-    """Write the trie below ``root`` as `walk.Trie` has it, a byte to a number yet; its nodes and tokens to ``counts``."""
+    """Write the trie below ``root`` as `walk.Trie` has it, a byte to a number yet; ``counts``: its nodes and tokens."""
     used, count, node = 0, 1, 0
     queue = np.empty(len(exits), np.int32)
     queue[0] = root

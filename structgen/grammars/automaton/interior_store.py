@@ -76,9 +76,9 @@ class _Exits(NamedTuple):
 
     def packed(self) -> list[Int32Array]:
         """As it lies in the store."""
-        packed = np.zeros((len(self.nodes) + 3) // 4, np.int32)
-        packed.view(np.uint8)[: len(self.nodes)] = self.nodes & 0xFF
-        return [packed, self.children, self.firsts, self.tokens]
+        padded = np.zeros((len(self.nodes) + 3) // 4 * 4, np.uint8)
+        padded[: len(self.nodes)] = self.nodes & 0xFF
+        return [np.frombuffer(padded.tobytes(), np.int32), self.children, self.firsts, self.tokens]
 
 
 _MAX_BYTES, _MASKS = 32 << 20, 1024
@@ -123,7 +123,8 @@ class InteriorStore:
     def _header(self, ends: Sequence[int]) -> Int32Array:
         trie, header = self._trie, np.zeros(HEADER, np.int32)
         parts = (trie.nodes, trie.children, trie.firsts, trie.tokens, trie.text, trie.starts)
-        header[H_PARTS : H_PARTS + 2 * len(parts)].view(np.int64)[:] = [part.ctypes.data for part in parts]
+        addresses = np.array([part.ctypes.data for part in parts], np.int64)
+        header[H_PARTS : H_PARTS + 2 * len(parts)] = np.frombuffer(addresses.tobytes(), np.int32)
         first_nodes = np.zeros(256, np.int32)
         top = int(trie.children[1]) & CHILD if len(trie) > 1 else 1
         first_nodes[trie.nodes[1:top]] = np.arange(1, top)

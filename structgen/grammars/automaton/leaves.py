@@ -135,8 +135,8 @@ def key_at(m: Memory, state: int, place: int) -> int:
 
 
 _COLUMNS = 8
-"""Numbers that tell apart the states of string machines: those that stand in their records, but for the machine, and how
-many characters are still to come at least and at most."""
+"""Numbers that tell apart the states of string machines: those that stand in their records, but for the machine, and
+how many characters are still to come at least and at most."""
 
 
 @inner
@@ -175,7 +175,7 @@ def _most(m: Memory, record: int, machine: int) -> int:
 
 @inner
 def read_on(m: Memory, state: int, count: int, variant: int, byte: int) -> tuple[int, int]:
-    """The state of the same leaf after ``byte``, or `NO_STATE`; of a string with bounds on its length without its count.
+    """The state of the same leaf after ``byte``, or `NO_STATE`; of a string with bounds on its length the one without.
 
     The other number is the count, -1 where there is none.
     """
@@ -307,7 +307,7 @@ def _mark_value(m: Memory, value: int, live: Int64Array) -> None:
 
 @inner
 def mark_texts(m: Memory, text: int, end: int, depth: int, live: Int64Array) -> None:
-    """Add to ``live`` the bytes with which character number ``depth`` of some of the texts may begin, and some others."""
+    """Add the bytes with which character number ``depth`` of some of the texts may begin, and some others."""
     _mark(live, BACKSLASH)
     while text < end:
         rank = -1

@@ -116,9 +116,7 @@ def sweep(
     for parent in range(len(states)):
         child, end, above = first_child(children, parent), first_child(children, parent + 1), int64(states[parent])
         if above == 0:
-            while child < end:
-                states[child] = 0
-                child += 1
+            states[child:end] = 0
             continue
         left = above & _LEFT
         above &= _STATE
@@ -132,7 +130,9 @@ def sweep(
                 target = cell(m, TRANSITIONS, row, byte)
             if target == HOLE:
                 target = next_state(m, above, byte)
-            if target == NO_STATE or (byte == QUOTE and parent == ROOT and variant & UNCLOSED):
+            if byte == QUOTE and parent == ROOT and variant & UNCLOSED:
+                target = NO_STATE
+            if target == NO_STATE:
                 states[child] = 0
                 if left:
                     depth = _read_path(m, s, variant, parent, states, parents, labels, counts, read)
