@@ -31,10 +31,12 @@ class ByteDfa:
     def distances(self) -> list[int]:
         """The bytes from each state to the nearest end."""
         before: list[list[int]] = [[] for _ in self.accepting]
-        for state, row in enumerate(self.transitions):
-            for target in np.unique(row):
+        used = (self.transitions >= 0).any(axis=0)
+        rows: list[list[int]] = self.transitions[:, used].tolist()
+        for state, row in enumerate(rows):
+            for target in set(row):
                 if target >= 0:
-                    before[int(target)].append(state)
+                    before[target].append(state)
         found = [0 if accepts else -1 for accepts in self.accepting]
         reached = [state for state, distance in enumerate(found) if distance == 0]
         for state in reached:

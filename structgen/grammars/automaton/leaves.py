@@ -19,7 +19,6 @@ from structgen.grammars.automaton.tables import (
     ACCEPT,
     BYTES,
     BYTESETS,
-    C_LAYOUT,
     C_LONGEST,
     D_FIRST,
     ENDLESS,
@@ -126,7 +125,7 @@ def key_count(m: Memory, state: int) -> int:
 def key_at(m: Memory, state: int, place: int) -> int:
     """Number ``place`` of those that tell ``state`` from others of its leaf."""
     if state < 0:
-        return state if place else get_count(m, C_LAYOUT)
+        return state if place else 0
     count, first = cell(m, STATES, state, S_COUNT), cell(m, STATES, state, S_NODES)
     if count == STRING:
         return _record_at(m, first, place)
@@ -182,7 +181,7 @@ def read_on(m: Memory, state: int, count: int, variant: int, byte: int) -> tuple
     if state < 0:
         if byte != 0x20 and byte != 0x0A:
             return NO_STATE, -1
-        space = after_space(m, WHITE_SPACE - state, byte)
+        space = after_space(WHITE_SPACE - state, byte)
         return (WHITE_SPACE - space if space >= 0 else NO_STATE), -1
     target = next_state(m, state, byte)
     if target == NO_STATE or (count < 0 and variant <= UNCLOSED):

@@ -137,7 +137,8 @@ class NumberSet:
         Parameters
         ----------
         spelling : {"canonical", "any"}
-            ``"canonical"``: as `text` documents; where all members are whole, without fraction and exponent.
+            ``"canonical"``: as Python's ``repr`` and JavaScript write them, see `CanonicalFloats`; where all members
+            are whole, without fraction and exponent.
             ``"any"``: every spelling of RFC 8259, see `EverySpelling` for its bounds.
         draft4 : bool
             Whether members that are all whole are to be written without fraction and exponent in any case.

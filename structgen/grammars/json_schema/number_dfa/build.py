@@ -46,15 +46,15 @@ class _Base(NamedTuple):
     numbers: dict[State, int]
     """-1 for those that are not alive."""
     table: _Table
-    reach: npt.NDArray[Any]
-    """``bool[states, states]``: what can be reached from each, itself included."""
+    reach: list[int]
+    """What can be reached from each, itself included, as bits."""
 
 
-_NO_BASE = _Base({}, _Table(np.zeros((0, COLUMNS), np.int32), np.zeros(0, np.bool_)), np.zeros((0, 0), np.bool_))
+_NO_BASE = _Base({}, _Table(np.zeros((0, COLUMNS), np.int32), np.zeros(0, np.bool_)), [])
 
 
 def number_dfa(parts: Parts, spelling: str) -> ByteDfa:
-    """The automaton of the numbers of a set, which is not empty.
+    """The automaton of the numbers of a set, which is not empty; the last few are kept.
 
     Parameters
     ----------
@@ -71,6 +71,7 @@ def number_dfa(parts: Parts, spelling: str) -> ByteDfa:
     return _canonical(parts) if spelling == "canonical" else _every(parts)
 
 
+@functools.lru_cache(16)
 def _every(parts: Parts) -> ByteDfa:
     if parts == Parts():
         return _all_spellings()
@@ -100,6 +101,7 @@ def _all_spellings() -> ByteDfa:
     return ByteDfa(transitions, np.isin(np.arange(9), (zero, digits, fraction, exponent)))
 
 
+@functools.lru_cache(64)
 def _canonical(parts: Parts) -> ByteDfa:
     is_whole = isinstance(parts.step, int) and parts.writing != MARKED
     values = parts.only
@@ -128,16 +130,24 @@ def _base(is_whole: bool) -> _Base:
     graph = _explore(reader, _NO_BASE, MAX_STATES)
     alive = _alive(graph)
     table = _assemble(graph, alive, _NO_BASE)
-    new_numbers = _numbers_of(alive)
-    count = len(table.rows)
-    reach = np.eye(count, dtype=np.float32)
-    for row, targets in zip(reach, table.rows, strict=True):
-        row[targets[targets >= 0]] = 1
-    for _ in range(count.bit_length()):
-        reach = np.minimum(reach @ reach, 1)
+    new_numbers = _numbers_of(np.array(alive, np.bool_), 0)
     numbers = {state: int(new_numbers[number]) for state, number in graph.numbers.items()}
     del numbers[START], numbers[AFTER_MINUS,]  # they say nothing of the set, and what follows them does
-    return _Base(numbers, table, reach > 0)
+    return _Base(numbers, table, _reach(table.rows.tolist()))
+
+
+def _reach(rows: list[list[int]]) -> list[int]:
+    found = [1 << state for state in range(len(rows))]
+    changed = True
+    while changed:
+        changed = False
+        for state in range(len(rows) - 1, -1, -1):
+            before = found[state]
+            for target in set(rows[state]):
+                if target >= 0:
+                    found[state] |= found[target]
+            changed = changed or found[state] != before
+    return found
 
 
 class _Graph(NamedTuple):
@@ -206,23 +216,30 @@ def _alive(graph: _Graph) -> list[bool]:
     return alive
 
 
-def _numbers_of(kept: npt.ArrayLike) -> npt.NDArray[Any]:
-    """The numbers of those that are kept, -1 for the others and for -1."""
-    mask = np.append(np.asarray(kept, np.bool_), False)
-    return np.where(mask, np.cumsum(mask) - 1, -1).astype(np.int32)
+def _numbers_of(kept: npt.NDArray[Any], first: int) -> npt.NDArray[Any]:
+    """The numbers from ``first`` on of those that are kept, -1 for the others and in one place more."""
+    found = np.full(len(kept) + 1, -1, np.int32)
+    found[:-1][kept] = np.arange(first, first + int(np.count_nonzero(kept)))
+    return found
 
 
 def _assemble(graph: _Graph, alive: list[bool], base: _Base) -> _Table:
     """The states that are alive, and after them those of the base that they reach."""
-    rows = np.array(graph.rows, np.int32)[alive]
-    used = base.reach[np.unique(-2 - rows[rows < -1])].any(axis=0)
-    own = _numbers_of(alive)
-    others = _numbers_of(used)
+    mine, used = np.array(alive, np.bool_), _used(graph, base)
+    own = _numbers_of(mine, 0)
+    others = _numbers_of(used, sum(alive))
     # Numbers from -2 down count from the end of this array, and -1 is its last.
-    numbers = np.concatenate((own[:-1], np.where(others >= 0, others + np.sum(alive), -1)[-2::-1], [-1]))
-    table = base.table
-    taken = others[table.rows[used]]
+    numbers = np.concatenate((own[:-1], others[-2::-1], others[-1:]))
     return _Table(
-        np.concatenate((numbers[rows], np.where(taken >= 0, taken + np.sum(alive), -1))).astype(np.int32),
-        np.concatenate((np.array(graph.accepting, np.bool_)[alive], table.accepting[used])),
+        np.concatenate((numbers[np.array(graph.rows, np.int32)[mine]], others[base.table.rows[used]])),
+        np.concatenate((np.array(graph.accepting, np.bool_)[mine], base.table.accepting[used])),
     )
+
+
+def _used(graph: _Graph, base: _Base) -> npt.NDArray[Any]:
+    bits, count = 0, len(base.reach)
+    for number in set(graph.numbers.values()):
+        if number < -1:
+            bits |= base.reach[-2 - number]
+    as_bytes = np.frombuffer(bits.to_bytes(count // 8 + 1, "little"), np.uint8)
+    return np.unpackbits(as_bytes, bitorder="little")[:count].astype(np.bool_)

@@ -120,7 +120,11 @@ class CanonicalIntegers(_Canonical):
 
 
 class CanonicalFloats(_Canonical):
-    """With fraction or exponent where need be: no zero ends a fraction but ``.0``, a sign stands before an exponent.
+    """With a fraction or an exponent where need be, as doubles are written.
+
+    ``-?digits`` or ``-?digits.digits`` or ``-?d[.digits]e(+|-)digits``. No fraction ends in 0, but for ``.0``. Before
+    the point, and after it, at most `MAX_DIGITS`. The exponent has its sign, is not 0, and may have one 0 in front to
+    be of two digits; with it the number is within a double's range, so that no reader makes 0 or infinity of it.
 
     Parameters
     ----------

@@ -19,15 +19,14 @@ from structgen.grammars.json_schema.number_dfa.exponents import advance as advan
 from structgen.grammars.json_schema.number_dfa.progress import (
     FREE,
     Progress,
-    Side,
     Window,
     alike,
     begin,
     exponents,
     read_digit,
     settle,
-    side_of,
 )
+from structgen.grammars.json_schema.number_dfa.side import Side, side_of
 from structgen.grammars.json_schema.number_parts import MARKED, Parts, holds
 
 __all__ = [
