@@ -275,14 +275,15 @@ class Tables:
         self.address: Memory = int(memory.ctypes.data)
         """What compiled functions take; good until the tables grow."""
         self._views = {_WHOLE: memory}
+        self._counts = memory[3 * len(_TABLES) :]
 
     def count(self, place: int) -> int:
         """One of the counts."""
-        return int(self[COUNTS][place, 0])
+        return int(self._counts[place])
 
     def set_count(self, place: int, value: int) -> None:
         """Set one of the counts."""
-        self[COUNTS][place, 0] = value
+        self._counts[place] = value
 
     def append(self, table: int, count: int, rows: Sequence[Sequence[int]]) -> int:
         """Write ``rows`` behind those of ``table`` that ``count`` counts; returns the number of the first."""
