@@ -61,10 +61,6 @@ def _fraction_window(top: int, tidy: bool) -> Window:
 
 
 class _Canonical(Spelling):
-    def __init__(self, parts: Parts, max_digits: int) -> None:
-        super().__init__(parts)
-        self.max_digits = max_digits
-
     def digits_before(self, side: int, nows: list[Progress | None], more: int, *rest: int) -> list[State | None]:
         """The states of digits before the point that no exponent follows: an upper bound is a bound on their number."""
         found: list[State | None] = []
@@ -92,7 +88,8 @@ class CanonicalIntegers(_Canonical):
     """
 
     def __init__(self, parts: Parts, max_digits: int) -> None:
-        super().__init__(without_unit(parts), max_digits)
+        super().__init__(without_unit(parts))
+        self._max_digits = max_digits
 
     def expand(self, state: State) -> Fan:
         """What may follow ``state``."""
@@ -106,7 +103,7 @@ class CanonicalIntegers(_Canonical):
         if not negative:
             row[MINUS] = (AFTER_MINUS,)
             row[0] = (AT_END,) if self.has_zero else None
-        more = self.max_digits - 1
+        more = self._max_digits - 1
         window = _whole_window(more, PLAIN_ONLY)
         row[1:10] = self.digits_before(side, self.first(side, -1, 0, range(1, 10), window), more)
         return Fan(False, row)
@@ -130,8 +127,6 @@ class CanonicalFloats(_Canonical):
     ----------
     parts : Parts
         The set.
-    max_digits : int
-        Digits before the point, at most.
     """
 
     def expand(self, state: State) -> Fan:
@@ -162,7 +157,7 @@ class CanonicalFloats(_Canonical):
             row[MINUS] = (AFTER_MINUS,)
         below_one = ANYWHERE if self.is_free_below_one(side) else side
         row[0] = (AFTER_ZERO, below_one, self.has_zero, self.has_zero and self.may_be_plain and not negative)
-        more = self.max_digits - 1
+        more = MAX_DIGITS - 1
         for top, digits in ((AS_LARGEST, range(1, 2)), (GREATER, range(2, 5)), (FIVE_OR_MORE, range(5, 10))):
             nows = self.first(side, -1, 0, digits, _whole_window(more, top))
             row[digits.start : digits.stop] = self.each_at(WHOLE, side, nows, more, top)
@@ -241,7 +236,7 @@ def _shared_fan(state: State) -> Fan:
     return _ANY_SET.expand_shared(state)
 
 
-_ANY_SET = CanonicalFloats(Parts(), MAX_DIGITS)
+_ANY_SET = CanonicalFloats(Parts())
 
 
 def _compared(digit: int, place: int) -> int:

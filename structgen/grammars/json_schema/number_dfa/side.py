@@ -8,7 +8,7 @@ from typing import NamedTuple
 from structgen.grammars.json_schema.decimals import Digits, Exact, digits_of
 from structgen.grammars.json_schema.number_parts import Parts
 
-__all__ = ["Multiple", "Side", "side_of"]
+__all__ = ["Multiple", "Side", "coprime_part", "side_of"]
 
 
 class Multiple(NamedTuple):
@@ -86,6 +86,15 @@ def _longest(numbers: Iterable[Digits]) -> int:
 
 def _depth(numbers: Iterable[Digits]) -> int:
     return max((-number.exponent for number in numbers if number.exponent < 0), default=0)
+
+
+def coprime_part(value: Exact) -> int:
+    """How many remainders digits may leave, whatever zeros follow them: ``c`` in `progress`."""
+    rest = value.numerator
+    for base in (2, 5):
+        while rest % base == 0:
+            rest //= base
+    return rest
 
 
 def _multiple(value: Exact) -> Multiple:
