@@ -8,20 +8,16 @@ from functools import lru_cache
 from weakref import WeakValueDictionary
 
 from structgen.grammars import _dfa_algebra
+from structgen.grammars._dfa_members import SATURATED, members, size
 from structgen.grammars.char_dfa import FIRST_SURROGATE, LAST_SURROGATE, MAX_CODE_POINT, CharDfa
 
 __all__ = ["ALL", "NOTHING", "SATURATED", "Language"]
-
-SATURATED = 2**31 - 1
-"""A `Language.size` of so many or more, infinitely many among them."""
 
 _SMALL = 32
 """A language of at most so many texts is given by them,"""
 
 _SHORT = 256
 """unless they must be longer than this."""
-
-_CHARACTERS = MAX_CODE_POINT + 1 - (LAST_SURROGATE + 1 - FIRST_SURROGATE)
 
 
 class Language:
@@ -73,7 +69,7 @@ class Language:
         if dfa is None:
             return _intern(None, None, low, high) if high != 0 else _intern(("",), None, 0, None)
         if low <= _SHORT and (high is not None or dfa.longest is not None):
-            few = _members(dfa, low, high, _SMALL)
+            few = members(dfa, low, high, _SMALL)
             if few is not None:
                 return _intern(few, None, 0, None)
         return _intern(None, dfa, low, high)
@@ -87,7 +83,7 @@ class Language:
     def size(self) -> int:
         """The number of members, at most `SATURATED`."""
         if self._size < 0:
-            self._size = _size(self.dfa, self.low, self.high)
+            self._size = size(self.dfa, self.low, self.high)
         return self._size
 
     def contains(self, text: str) -> bool:
@@ -105,7 +101,7 @@ class Language:
             return self.texts if len(self.texts) <= limit else None
         if self.dfa is None or (self.high is None and self.dfa.longest is None):
             return None
-        return _members(self.dfa, self.low, self.high, limit)
+        return members(self.dfa, self.low, self.high, limit)
 
     def shares(self, other: Language) -> bool:
         """Whether there is a member of both."""
@@ -173,69 +169,6 @@ def _needed_bounds(dfa: CharDfa, low: int, high: int | None) -> tuple[int, int |
     if high is not None and dfa.longest is not None and dfa.longest <= high:
         high = None
     return low, high
-
-
-def _members(dfa: CharDfa, low: int, high: int | None, limit: int) -> tuple[str, ...] | None:
-    """The members of a finite language, ``None`` where there are more than ``limit``.
-
-    Every prefix that is kept leads to a member, so there are never more of one length than there are members.
-    """
-    prefixes: list[tuple[str, int]] = [("", 0)]
-    found: list[str] = []
-    length = 0
-    while prefixes:
-        if length >= low:
-            found += [text for text, state in prefixes if dfa.accepting[state]]
-        if len(found) > limit or length == high:
-            break
-        length += 1
-        following = _longer(dfa, prefixes, limit, low - length, None if high is None else high - length)
-        if following is None:
-            return None
-        prefixes = following
-    return tuple(sorted(found)) if len(found) <= limit else None
-
-
-def _longer(
-    dfa: CharDfa, prefixes: list[tuple[str, int]], limit: int, low: int, high: int | None
-) -> list[tuple[str, int]] | None:
-    """The prefixes with one more character that can end within the bounds, ``None`` for more than ``limit``."""
-    following: list[tuple[str, int]] = []
-    for text, state in prefixes:
-        for place in range(dfa.starts[state], dfa.starts[state + 1]):
-            target = dfa.targets[place]
-            if dfa.queries.can_end(target, low, high):
-                if len(following) + dfa.highs[place] - dfa.lows[place] >= limit:
-                    return None
-                points = range(dfa.lows[place], dfa.highs[place] + 1)
-                following += [(text + chr(point), target) for point in points]
-    return following
-
-
-def _size(dfa: CharDfa | None, low: int, high: int | None) -> int:
-    """How many texts there are, saturated."""
-    if dfa is None:
-        return sum(_CHARACTERS**length for length in range(low, 2)) if high == 1 else SATURATED
-    if high is None and dfa.longest is None:
-        return SATURATED
-    counts = {0: 1}
-    total = length = 0
-    while counts and (high is None or length <= high) and total < SATURATED:
-        if length >= low:
-            total += sum(count for state, count in counts.items() if dfa.accepting[state])
-        counts = _counts_after(dfa, counts)
-        length += 1
-    return min(total, SATURATED)
-
-
-def _counts_after(dfa: CharDfa, counts: dict[int, int]) -> dict[int, int]:
-    following: dict[int, int] = {}
-    for state, count in counts.items():
-        for place in range(dfa.starts[state], dfa.starts[state + 1]):
-            target = dfa.targets[place]
-            more = count * (dfa.highs[place] + 1 - dfa.lows[place])
-            following[target] = min(following.get(target, 0) + more, SATURATED)
-    return following
 
 
 def _filtered(one: Language, other: Language) -> Language:

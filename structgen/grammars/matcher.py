@@ -27,7 +27,6 @@ FINISHED = 0
 """The state after an end token; only end tokens may follow."""
 
 
-
 class Counters:
     """What all matchers of an automaton have done, counted without a lock: threads at once may lose a few.
 
@@ -109,7 +108,7 @@ class Matcher:
             The automaton needs more states or bytes than it may have.
         """
         self._check(state)
-        return self._within_limit(self._stacks.advance_bytes(state, text)) if state > FINISHED else DEAD
+        return self._within_limit(self._stacks.advance_bytes(state, text) or DEAD) if state > FINISHED else DEAD
 
     def fill_mask(self, state: int, row: Int32Array) -> None:
         """Write the mask of ``state`` to ``row``.
@@ -233,10 +232,9 @@ class Matcher:
             raise ValueError(f"a mask row is int32[{self._words}], not {row.dtype}{list(row.shape)}")
 
     def _within_limit(self, after: int) -> int:
-        """A state just reached, `DEAD` for the automaton's own number of none."""
         if after >= self._max_states:  # states are numbered as they come
             raise too_many_states(self._max_states)
-        return after or DEAD
+        return after
 
     def _may_end(self, state: int) -> bool:
         return state == FINISHED or (state > FINISHED and self._stacks.is_accepting(state))

@@ -113,6 +113,8 @@ class ObjectSpec:
     """Declared keys in the order of `names` and all others after them; else any order."""
     is_set: bool = False
     """An array of distinct strings instead: its elements are the keys, in brackets and without values."""
+    spaced: bool = True
+    """White space between the tokens, as the documented layout has it; else none."""
 
 
 @dataclass(frozen=True)
@@ -143,6 +145,8 @@ class ArraySpec:
     low: int = 0
     high: int | None = None
     contains: tuple[Contains, ...] = ()
+    spaced: bool = True
+    """White space between the tokens, as the documented layout has it; else none."""
 
 
 def regular(dfa: ByteDfa) -> Expr:

@@ -7,10 +7,10 @@ import itertools
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from structgen.grammars import TokenVocabulary
+from structgen.grammars import DEAD, TokenVocabulary
 from structgen.grammars.expr import Rule, call, literal
-from structgen.grammars.token_automaton import TokenAutomaton
 from structgen.grammars.language import ALL
+from structgen.grammars.token_automaton import TokenAutomaton
 from structgen.grammars.values import (
     ArraySpec,
     Contains,
@@ -49,8 +49,8 @@ def live_texts(automaton, alphabet, length):
 
 
 def can_begin(automaton, text):
-    stacks = automaton._stacks
-    return stacks.advance_bytes(stacks.start, text) > 0
+    with automaton.matcher() as matcher:
+        return matcher.advance_bytes(matcher.start, text) != DEAD
 
 
 def prefixes(texts, length):
@@ -119,10 +119,10 @@ def test_an_array_goes_on_exactly_where_it_can_be_finished(spec):
 def test_a_long_array_builds_no_states_by_its_length():
     automaton = automaton_of(array_value(ArraySpec(rest=(Item(ONE),))))
     before = automaton.accepts("[" + "1," * 10 + "1]")
-    states = automaton._stacks.states
+    states = automaton.stats().states
     assert before
     assert automaton.accepts("[" + "1," * 10_000 + "1]")
-    assert automaton._stacks.states == states
+    assert automaton.stats().states == states
 
 
 def test_distance_falls_with_some_token_wherever_an_array_is():

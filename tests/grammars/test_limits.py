@@ -83,6 +83,30 @@ def test_a_compile_is_stopped_from_another_thread(vocabulary):
     timer.join()
 
 
+class Watched(threading.Event):
+    """Counts how often a compile looks whether it was cancelled."""
+
+    looks = 0
+
+    def is_set(self) -> bool:
+        self.looks += 1
+        return super().is_set()
+
+
+@pytest.mark.parametrize(
+    ("compile_grammar", "source", "looks"),
+    [
+        (compile_choice, [f"text {number}" for number in range(500)], 1500),
+        (compile_regex, "(ab?|[cd]e){1,500}", 1500),
+        (compile_json_schema, {"enum": [f"text {number}" for number in range(500)]}, 500),
+    ],
+)
+def test_a_compile_looks_at_its_limits_all_the_way(vocabulary, compile_grammar, source, looks):
+    event = Watched()
+    compile_grammar(source, vocabulary, cancel=event)
+    assert event.looks > looks
+
+
 def test_the_limits_of_one_thread_are_not_anothers(vocabulary):
     event, found = threading.Event(), []
     thread = threading.Thread(target=lambda: found.append(compile_regex("a", vocabulary)))

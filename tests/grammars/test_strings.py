@@ -14,8 +14,10 @@ from json_spelling import Spelling, spellings_of
 from key_machine import KeyMachine
 from reference_acceptor import after_byte, may_end, start_of
 
+from structgen.errors import GrammarLimitExceeded
 from structgen.grammars import DEAD, TokenAutomaton, TokenVocabulary
 from structgen.grammars.automaton import StackAutomaton
+from structgen.grammars.automaton.tables import FAR
 from structgen.grammars.expr import Expr, Rule, literal, sequence
 from structgen.grammars.language import ALL, Language
 from structgen.grammars.regex import ecma_language
@@ -148,12 +150,16 @@ TOKENS = [b'"', b"a", b"\\", b"\\u", b"00", b"6", b"1", b'a"', b"\xc3", b"\xa9",
 TOKENS += [b'\\"', b"]"]
 
 
+@pytest.fixture(scope="module")
+def few_tokens():
+    return TokenVocabulary([*TOKENS, b""], [len(TOKENS)])
+
+
 @settings(max_examples=80, deadline=None)
 @given(st.lists(st.sets(st.text('a"é', max_size=3), min_size=1, max_size=4), min_size=1, max_size=2), st.randoms())
-def test_masks_are_those_of_the_slow_acceptor(lists, random):
-    vocabulary = TokenVocabulary([*TOKENS, b""], [len(TOKENS)])
+def test_masks_are_those_of_the_slow_acceptor(few_tokens, lists, random):
     body = sequence(*(string_value(Language.finite(texts)) for texts in lists), literal(b"]"))
-    automaton = TokenAutomaton(Rule("text", lambda: body), vocabulary)
+    automaton = TokenAutomaton(Rule("text", lambda: body), few_tokens)
     row = np.empty(1, np.int32)
     with automaton.matcher() as matcher:
         state, stacks = matcher.start, start_of(Rule("text", lambda: body))
@@ -207,6 +213,45 @@ def test_a_string_is_what_rfc_8259_and_utf_8_allow(vocabulary, data, is_string):
         assert automaton.accepts(data) == is_string
 
 
+@pytest.mark.parametrize(
+    ("pattern", "low", "high"),
+    [("^(?:aaa)*$", 1, 7), ("^(?:aaa|aaaa)*$", 5, 6), ("^(?:aa)*b?$", 3, 3), ("^(?:a{4}|b{7}|(?:cc)*)$", 5, 8)],
+)
+def test_gaps_in_the_lengths_of_a_pattern_meet_its_bounds(vocabulary, pattern, low, high):
+    language = Language.of_dfa(ecma_language(pattern).dfa, low, high)
+    words = ["".join(word) for length in range(9) for word in itertools.product("abc", repeat=length)]
+    members = [word for word in words if language.contains(word)]
+    automaton = automaton_of(string_value(language), vocabulary)
+    pending = [(automaton.start, b'"')]
+    while pending:
+        state, data = pending.pop()
+        state = automaton.advance_bytes(state, data[-1:])
+        read = data[1:].decode()
+        following = {word[len(read)] for word in members if word.startswith(read) and word != read}
+        assert bytes(sorted(set(automaton.next_bytes(state)) & set(b"abc"))) == "".join(sorted(following)).encode()
+        assert (ord('"') in automaton.next_bytes(state)) == (read in members)
+        pending += [(state, data + char.encode()) for char in following]
+
+
+def test_more_than_31_languages_of_keys_are_told_apart():
+    machine = KeyMachine([], [Language.finite([chr(0x61 + number // 10) + str(number % 10)]) for number in range(40)])
+    assert machine.look(machine.start)[1] == set(range(40))
+    state = machine.start
+    for byte in b'"d':
+        state = machine.step(state, byte)
+    assert machine.look(state)[1] == set(range(30, 40))
+    for byte in b'5"':
+        state = machine.step(state, byte)
+    assert machine.look(state)[1:4] == ({35}, True, -1)
+
+
+def test_too_many_languages_of_keys_and_too_many_states_are_refused():
+    with pytest.raises(GrammarLimitExceeded, match="languages of keys"):
+        KeyMachine([], [Language.finite([str(number)]) for number in range(63)])
+    with pytest.raises(GrammarLimitExceeded, match="states"):
+        KeyMachine([], [Language.length(0, 100_000)])
+
+
 # Keys
 
 
@@ -218,11 +263,11 @@ def keys(draw: st.DrawFn) -> tuple[list[str], list[Language]]:
 
 
 @settings(max_examples=100, deadline=None)
-@given(keys(), st.one_of(texts(2), st.integers(0, 4)), st.randoms(use_true_random=False))
-def test_a_key_says_what_it_may_still_be(case, wanted, random):
+@given(keys(), st.integers(0, 5), st.one_of(texts(2), st.integers(0, 4)), st.randoms(use_true_random=False))
+def test_a_key_says_what_it_may_still_be(case, first, wanted, random):
     names, others = case
     text = wanted if isinstance(wanted, str) else names[wanted % len(names)] if names else ""
-    machine, ordered = KeyMachine(names, others), sorted(names, key=lambda name: name.encode("utf-16-be"))
+    machine, ordered = KeyMachine(names, others, first), sorted(names, key=lambda name: name.encode("utf-16-be"))
     known = {*names, *(word for one in others for word in members_of(one))}
     labels = {word: {entry for entry, one in enumerate(others) if one.contains(word)} for word in known}
     labels |= {name: set() for name in names}
@@ -241,6 +286,25 @@ def test_a_key_says_what_it_may_still_be(case, wanted, random):
     assert is_whole
     assert label == (names.index(text) if text in names else -1)
     assert mask == labels[text]
+
+
+@settings(max_examples=80, deadline=None)
+@given(keys(), texts(2), st.sets(st.integers(0, 2)), st.randoms(use_true_random=False))
+def test_what_a_key_still_takes_is_exact(case, text, ways, random):
+    names, others = case
+    assume(all(one.texts is not None or (not one.low and one.high is None) for one in others))
+    machine, ordered = KeyMachine(names, others), sorted(names, key=lambda name: name.encode("utf-16-be"))
+    new = {word for entry in ways & set(range(len(others))) for word in members_of(others[entry])} - set(names)
+    state, spellings = machine.start, {word: Spelling([word]) for word in new | set(names)}
+    for byte in spelled(text, random):
+        rests = {word: spelling.cheapest_end for word, spelling in spellings.items()}
+        assert machine.other_rest(state, ways) == min((rests[word] for word in new & set(rests)), default=FAR)
+        for place in machine.look(state)[0]:
+            assert machine.name_rest(state, place) == rests[ordered[place]]
+        state = machine.step(state, byte)
+        if state is None:
+            return
+        spellings = {word: spelling.after(byte) for word, spelling in spellings.items() if byte in spelling.next_bytes}
 
 
 def test_the_inside_of_an_undeclared_key_is_that_of_any_string():

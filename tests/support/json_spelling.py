@@ -40,6 +40,15 @@ class Spelling:
         return {text for text in self._texts if not chars or self._next_of(text) in chars}
 
     @property
+    def cheapest_end(self) -> int:
+        """The fewest bytes that finish it, where it may become one text only."""
+        (text,) = self.texts
+        costs = [min(map(len, spellings_of(char))) for char in text[max(0, self._length) :]]
+        if self._ways:
+            costs[0] = min(len(way) for _, way in self._ways)
+        return sum(costs) + (2 if self._length < 0 else 1)
+
+    @property
     def next_bytes(self) -> set[int]:
         return {byte for _, way in self._open() for byte in way[0]}
 

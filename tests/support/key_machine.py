@@ -8,7 +8,7 @@ from structgen.grammars.automaton._jit import Int32Array, compiled
 from structgen.grammars.automaton.determinize import next_state, rehash_states
 from structgen.grammars.automaton.string_records import rehash_strings
 from structgen.grammars.automaton.string_tables import StringTables
-from structgen.grammars.automaton.strings import key_interval, key_label, key_others, key_start
+from structgen.grammars.automaton.strings import key_interval, key_label, key_others, key_rest, key_start, other_rest
 from structgen.grammars.automaton.tables import (
     C_WANTED_TABLE,
     F_LABEL,
@@ -36,19 +36,33 @@ def _step(m: int, state: int, byte: int) -> int:
 @compiled
 def _look(m: int, state: int, found: Int32Array) -> None:
     found[0], found[1] = key_interval(m, state)
-    found[2] = key_others(m, state)  # here there are fewer than 32
+    found[2], found[6] = key_others(m, state) & 0x7FFFFFFF, key_others(m, state) >> 31
     found[3] = cell(m, STATES, state, S_FLAGS)
     found[4] = key_label(m, state) if found[3] == F_LABEL else -1
     found[5] = cell(m, STATES, state, S_DISTANCE)
 
 
+@compiled
+def _other_rest(m: int, state: int, ways: int) -> int:
+    return other_rest(m, state, ways)
+
+
+@compiled
+def _name_rest(m: int, state: int, place: int) -> int:
+    return key_rest(m, state, place)
+
+
 class KeyMachine:
     """One object's keys."""
 
-    def __init__(self, names, others, single=(1 << 256) - 1) -> None:
+    def __init__(self, names, others, first=None, single=(1 << 256) - 1) -> None:
+        """``first``: so many of the names are written at once, the others one by one."""
+        first = len(names) if first is None else first
         self._tables = Tables()
         strings = StringTables(self._tables, self._make_room, single)
-        self._keys = strings.keys(names, others, 0)
+        self._keys = strings.keys(names[:first], others, 0)
+        for name in names[first:]:
+            self._keys = strings.with_name(self._keys, name)
         self.start = self._run(_start, self._keys)
 
     def step(self, state: int, byte: int) -> int | None:
@@ -57,11 +71,19 @@ class KeyMachine:
 
     def look(self, state: int) -> tuple[range, set[int], bool, int, int]:
         """The sorted names and the others that may come, whether the key is whole, its label, the distance."""
-        found = np.zeros(6, np.int32)
+        found = np.zeros(7, np.int32)
         self._run(_look, state, found)
-        low, high, mask, flags, label, distance = map(int, found)
-        others = {entry for entry in range(62) if mask >> entry & 1}
+        low, high, mask, flags, label, distance, rest = map(int, found)
+        others = {entry for entry in range(62) if (mask | rest << 31) >> entry & 1}
         return range(low, high), others, flags == F_LABEL, label, distance
+
+    def other_rest(self, state: int, ways: set[int]) -> int:
+        """The bytes that make the key an undeclared one in one of ``ways``."""
+        return self._run(_other_rest, state, sum(1 << way for way in ways))
+
+    def name_rest(self, state: int, place: int) -> int:
+        """The bytes that make it the declared name at ``place``."""
+        return self._run(_name_rest, state, place)
 
     def _run(self, function, *arguments):
         while True:

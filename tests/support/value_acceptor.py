@@ -80,7 +80,9 @@ def _array(spec: ArraySpec, items: list[object]) -> bool:
         ways = spec.prefix[place] if place < len(spec.prefix) else spec.rest
         moves = [way.counts for way in ways if _holds(way.value, value)]
         counts = {
-            tuple(count + (number in move) for number, count in enumerate(before)) for before in counts for move in moves
+            tuple(count + (number in move) for number, count in enumerate(before))
+            for before in counts
+            for move in moves
         }
     return any(
         all(one.low <= count and (one.high is None or count <= one.high) for one, count in zip(spec.contains, shown))

@@ -46,9 +46,6 @@ class _Number:
     def __rshift__(self, other: Any) -> _Number:
         return self._with("ashr", self, other)
 
-    def __rlshift__(self, other: Any) -> _Number:
-        return self._with("shl", other, self)
-
     def __rsub__(self, other: Any) -> _Number:
         return self._with("sub", other, self)
 

@@ -41,8 +41,7 @@ Int32Table = npt.NDArray[Any]
 Int64Table = npt.NDArray[Any]
 
 Memory = int
-"""The address of an int32 array that its owner keeps alive: an array's argument costs 0.3 us a call, and the time to
-compile what is passed it doubles."""
+"""The address of an int32 array that its owner keeps alive."""
 
 if TYPE_CHECKING:
 

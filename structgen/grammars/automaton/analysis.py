@@ -20,6 +20,7 @@ from structgen.grammars.expr import (
     Rule,
     Sequence,
 )
+from structgen.grammars.limits import checkpoint
 from structgen.grammars.values import Value
 
 __all__ = ["Facts", "Lengths", "analyse", "literal_distances"]
@@ -113,6 +114,7 @@ def called_rules(expr: Expr) -> Iterator[Called]:
 def _facts_of(expr: Expr, facts: dict[Called, Facts], lengths: Lengths, known: dict[Expr, Facts]) -> Facts:
     found = known.get(expr)
     if found is None:
+        checkpoint()
         found = known[expr] = _compute(expr, facts, lengths, known)
     return found
 

@@ -36,6 +36,8 @@ from structgen.grammars.automaton.tables import (
     C_WANTED_RULE,
     C_WANTED_SPELLING,
     C_WANTED_TABLE,
+    C_WANTED_VARIANT,
+    C_WANTED_VARIANT_2,
     CALL,
     EXTENSIONS,
     F_BYTES,
@@ -290,7 +292,8 @@ class StackAutomaton:
             self._extend(count(C_WANTED_KEYS), count(C_WANTED_SPELLING))
         else:
             leaf, trie, node, state = (count(C_WANTED_LEAF + place) for place in range(4))
-            self._run(lambda memory: self._interiors.add(memory, leaf, trie, node, state))
+            variant = count(C_WANTED_VARIANT) | count(C_WANTED_VARIANT_2) << 31
+            self._run(lambda memory: self._interiors.add(memory, leaf, variant, trie, node, state))
 
     def _grow(self, table: int, rows: int = 0) -> None:
         if self.nbytes > self._max_bytes:
@@ -322,6 +325,9 @@ class StackAutomaton:
             self._lower_rule(number, one)
         elif isinstance(one, ObjectValue):
             self._write(number, OBJECT_RULE, self._write_object(number, one.spec))
+            self._tables[RULES][number, U_LEAF] = self._interiors.key_leaf(
+                tuple(other.keys for other in one.spec.others)
+            )
         elif isinstance(one, ArrayValue):
             written = write_array(self._tables, one.spec, number, self._number_of, self._facts)
             self._write(number, ARRAY_RULE, written)

@@ -5,30 +5,37 @@ from __future__ import annotations
 import numpy as np
 
 from structgen.grammars.automaton._jit import Int32Array, Int32Table, Int64Array, Memory, compiled, inner, int64, load
+from structgen.grammars.automaton.determinize import next_state
 from structgen.grammars.automaton.interiors import (
     BYTES_OF,
     CHILDREN,
     FIRSTS,
     H_LONGEST,
+    KEY,
+    KEY_LEAF,
+    KEY_NODE,
+    KEY_TRIE,
+    KEY_VARIANT,
     TOKENS,
     byte_of,
     first_child,
     key_hash,
     part_of,
 )
-from structgen.grammars.automaton.leaves import UNCLOSED, key_at, key_count, may_end, read_on
+from structgen.grammars.automaton.leaves import UNCLOSED, key_at, key_count, label_at, read_on, uncounted
 from structgen.grammars.automaton.spelling import QUOTE
 from structgen.grammars.automaton.tables import NO_STATE
 
-__all__ = ["EXIT_COLUMNS", "collect", "flatten", "key_size", "write_key"]
+__all__ = ["EXIT_COLUMNS", "MOST_LABELS", "add_subtree", "collect", "exit_roots", "flatten", "key_size", "write_key"]
 
 # While it grows the exits' trie is lists of children; 0 ends a list, and node 0 is the root. `X_TOKENS` is the first of
-# a node's tokens, which are rows (token, next); `X_PLACE` its number when flat.
-X_BYTE, X_CHILD, X_SIBLING, X_TOKENS, X_PLACE = range(5)
-EXIT_COLUMNS = 5
+# a node's tokens, which are rows (token, next).
+X_BYTE, X_CHILD, X_SIBLING, X_TOKENS = range(4)
+EXIT_COLUMNS = 4
 
 # What `collect` counts.
-C_INSIDE, C_EXITS, C_TOKENS = range(3)
+C_INSIDE, C_EXITS, C_TOKENS, C_GROUPS = range(4)
+MOST_LABELS = 64
 
 
 @inner
@@ -63,7 +70,7 @@ def _add_tokens(
 
 
 @inner
-def _add_subtree(
+def add_subtree(
     s: Memory,
     trie: int,
     top: int,
@@ -108,65 +115,93 @@ def _add_exits(
     for end in range(1, depth + 1):
         if read[end] < 256:
             continue
-        parent = 0
+        parent = _descend(exits, counts, 0, read[end] | 255)  # the root of this label's trie
+        if parent == 0:
+            return False
         for level in range(end + 1, depth + 1):
             parent = _descend(exits, counts, parent, read[level] & 255)
             if parent == 0:
                 return False
-        if not _add_subtree(s, trie, top, exits, lists, counts, parent, work):
+        if not add_subtree(s, trie, top, exits, lists, counts, parent, work):
             return False
     return True
+
+
+@inner
+def _group_of(labels: Int64Array, counts: Int64Array, label: int) -> int:
+    """The number of ``label``, from 1; 0 where the leaf may not end, -1 where there are too many."""
+    if label < 0:
+        return 0
+    for group in range(counts[C_GROUPS]):
+        if labels[group] == label:
+            return group + 1
+    if counts[C_GROUPS] == len(labels):
+        return -1
+    labels[counts[C_GROUPS]] = label
+    counts[C_GROUPS] += 1
+    return counts[C_GROUPS]
 
 
 @compiled
 def collect(
     m: Memory,
     s: Memory,
-    leaf: int,
+    variant: int,
     trie: int,
     node: int,
     state: int,
     inside: Int32Array,
     exits: Int32Table,
     lists: Int32Table,
+    labels: Int64Array,
     counts: Int64Array,
 ) -> bool:
     """Compute the interior of ``state`` below ``node``; whether there was room.
 
-    Its tokens go to ``inside``, the exits' trie to ``exits`` and its tokens to ``lists``, and their numbers, one more
-    for the last two, to ``counts``.
+    Its tokens go to ``inside``, the exits to ``exits``, a trie for each of ``labels`` below a node of its own, and their
+    tokens to ``lists``; the numbers of all, one more for the exits and their tokens, to ``counts``.
     """
     nodes, children = part_of(s, trie, BYTES_OF), part_of(s, trie, CHILDREN)
     firsts, tokens, longest = part_of(s, trie, FIRSTS), part_of(s, trie, TOKENS), load(s, H_LONGEST) + 2
-    work, path = np.empty((longest, 3), np.int32), np.empty((longest, 3), np.int32)
-    read = np.zeros(longest, np.int64)  # the bytes of the path, plus 256 where the leaf may end
-    counts[C_INSIDE], counts[C_EXITS], counts[C_TOKENS] = 0, 1, 1
+    work, path = np.empty((longest, 3), np.int32), np.empty((longest, 4), np.int64)
+    read = np.zeros(
+        longest, np.int64
+    )  # the bytes of the path, plus 256 times the label's number where the leaf may end
+    counts[C_INSIDE], counts[C_EXITS], counts[C_TOKENS], counts[C_GROUPS] = 0, 1, 1, 0
     exits[0, X_CHILD] = exits[0, X_TOKENS] = 0
     depth = ways = 0
-    path[0, 0], path[0, 1], path[0, 2] = first_child(children, node), first_child(children, node + 1), state
+    path[0, 0], path[0, 1] = first_child(children, node), first_child(children, node + 1)
+    path[0, 2], path[0, 3] = uncounted(m, state)
+    is_plain = state >= 0 and path[0, 3] < 0 and variant <= UNCLOSED
     while depth >= 0:
-        node = int64(path[depth, 0])
+        node = path[depth, 0]
         if node == path[depth, 1]:
-            ways -= read[depth] >> 8
+            ways -= read[depth] >= 256
             depth -= 1
             continue
         path[depth, 0] = node + 1
-        byte = byte_of(nodes, node)
-        target = NO_STATE
-        if leaf != UNCLOSED or depth or byte != QUOTE:
-            target = read_on(m, int64(path[depth, 2]), byte)
+        byte, target, count = byte_of(nodes, node), NO_STATE, -1
+        if variant & UNCLOSED and depth == 0 and byte == QUOTE:
+            target = NO_STATE
+        elif is_plain:
+            target = next_state(m, path[depth, 2], byte)
+        else:
+            target, count = read_on(m, path[depth, 2], path[depth, 3], variant, byte)
         if target == NO_STATE:
             if ways and not _add_exits(s, trie, node, exits, lists, counts, read, depth, work):
                 return False
             continue
+        group = _group_of(labels, counts, label_at(m, target, variant))
+        if group < 0:
+            return False
         for place in range(load(firsts, node), load(firsts, node + 1)):
             inside[counts[C_INSIDE]] = load(tokens, place)
             counts[C_INSIDE] += 1
         depth += 1
         path[depth, 0], path[depth, 1] = first_child(children, node), first_child(children, node + 1)
-        path[depth, 2] = target
-        read[depth] = byte + 256 * may_end(m, target)
-        ways += read[depth] >> 8
+        path[depth, 2], path[depth, 3] = target, count
+        read[depth] = byte + 256 * group
+        ways += group > 0
     return True
 
 
@@ -174,15 +209,18 @@ def collect(
 def flatten(
     exits: Int32Table,
     lists: Int32Table,
+    root: int,
     nodes: Int32Array,
     children: Int32Array,
     firsts: Int32Array,
     tokens: Int32Array,
+    counts: Int64Array,
 ) -> None:
-    """Write the exits' trie as `walk.Trie` has it, a byte to a number yet."""
-    used, count = 0, 1
-    queue = np.zeros(len(nodes), np.int32)
-    for node in range(len(nodes)):
+    """Write the trie below ``root`` as `walk.Trie` has it, a byte to a number yet; its nodes and tokens to ``counts``."""
+    used, count, node = 0, 1, 0
+    queue = np.empty(len(exits), np.int32)
+    queue[0] = root
+    while node < count:
         one = int64(queue[node])
         nodes[node], firsts[node], children[node] = exits[one, X_BYTE], used, count
         entry = int64(exits[one, X_TOKENS])
@@ -195,19 +233,33 @@ def flatten(
             queue[count] = child
             count += 1
             child = int64(exits[child, X_SIBLING])
-    firsts[len(nodes)], children[len(nodes)] = used, count
+        node += 1
+    firsts[count], children[count] = used, count
+    counts[0], counts[1] = count, used
 
 
 @compiled
-def write_key(m: Memory, leaf: int, trie: int, node: int, state: int, key: Int32Array) -> int:
+def write_key(m: Memory, leaf: int, variant: int, trie: int, node: int, state: int, key: Int32Array) -> int:
     """Write the key of ``state`` below ``node``; returns its hash."""
-    key[0], key[1], key[2] = leaf, trie, node
+    key[KEY_LEAF], key[KEY_TRIE], key[KEY_NODE] = leaf, trie, node
+    for word in range(3):
+        key[KEY_VARIANT + word] = (variant >> (31 * word)) & 0x7FFFFFFF
     for place in range(key_count(m, state)):
-        key[3 + place] = key_at(m, state, place)
-    return key_hash(m, leaf, trie, node, state)
+        key[KEY + place] = key_at(m, state, place)
+    return key_hash(m, leaf, variant, trie, node, state)
 
 
 @compiled
 def key_size(m: Memory, state: int) -> int:
     """How many numbers `write_key` writes."""
-    return 3 + key_count(m, state)
+    return KEY + key_count(m, state)
+
+
+@compiled
+def exit_roots(exits: Int32Table, roots: Int64Array, count: int) -> None:
+    """Find the root of each label's trie, 0 where no token leaves with it."""
+    for group in range(count):
+        one = int64(exits[0, X_CHILD])
+        while one and exits[one, X_BYTE] != 256 * (group + 1) + 255:
+            one = int64(exits[one, X_SIBLING])
+        roots[group] = one

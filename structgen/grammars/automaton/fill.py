@@ -200,7 +200,7 @@ def _is_accepting(m: Memory, closed: int) -> bool:
 @inner
 def _fill(m: Memory, s: Memory, closed: int, budget: int, row: Memory) -> None:
     longest = load(s, H_LONGEST) + 2
-    levels, path = np.empty(_LEVEL * longest, np.int64), np.empty(3 * longest + 2 * MOST_TAKEN, np.int64)
+    levels, path = np.empty(_LEVEL * longest, np.int64), np.empty(4 * longest + 2 * MOST_TAKEN, np.int64)
     set_count(m, C_KEEPS_SPELLING, 0)
     set_count(m, C_LONGEST, load(s, H_LONGEST))
     set_count(m, C_BLANK, 1)

@@ -25,7 +25,7 @@ from structgen.grammars.automaton.tables import (
 )
 from structgen.grammars.automaton.value_facts import member_tokens, other_tokens, value_tokens
 from structgen.grammars.expr import Rule
-from structgen.grammars.values import ArraySpec, Item, ObjectSpec
+from structgen.grammars.values import ArraySpec, ObjectSpec
 
 __all__ = ["write_array", "write_object"]
 
@@ -91,6 +91,7 @@ def write_object(
         spec.obligations,
         (len(names) + 31) // 32,
         int(spec.is_set),
+        int(spec.spaced),
     )
     return tables.append(OBJECTS, N_OBJECTS, [row])
 
@@ -102,7 +103,8 @@ def write_array(
     places = []
     for ways in (*spec.prefix, spec.rest):
         rows = [(number_of(way.value), _mask(way.counts), min(1 + facts[way.value].tokens, FAR)) for way in ways]
-        places.append((tables.append(WAYS, N_WAYS, rows), len(rows), _mask_of_all(ways)))
+        may, must = (_mask(combine(way.counts for way in ways)) for combine in (_union, _intersection))
+        places.append((tables.append(WAYS, N_WAYS, rows), len(rows), may, must))
     counters = [word for one in spec.contains for word in (one.low, -1 if one.high is None else one.high)]
     row = (
         rule,
@@ -112,6 +114,7 @@ def write_array(
         -1 if spec.high is None else spec.high,
         len(spec.contains),
         tables.append(WORDS, N_WORDS, [(word,) for word in counters]),
+        int(spec.spaced),
     )
     return tables.append(ARRAYS, N_ARRAYS, [row])
 
@@ -120,5 +123,10 @@ def _mask(places: Iterable[int]) -> int:
     return sum(1 << place for place in places)
 
 
-def _mask_of_all(ways: tuple[Item, ...]) -> int:
-    return _mask(frozenset[int]().union(*(way.counts for way in ways)))
+def _union(sets: Iterable[frozenset[int]]) -> frozenset[int]:
+    return frozenset[int]().union(*sets)
+
+
+def _intersection(sets: Iterable[frozenset[int]]) -> frozenset[int]:
+    first, *others = [*sets] or [frozenset[int]()]
+    return first.intersection(*others)

@@ -33,9 +33,9 @@ from structgen.grammars.automaton.string_keys import key_interval, key_label, ke
 from structgen.grammars.automaton.strings import key_start
 from structgen.grammars.automaton.tables import (
     A_RULE,
+    A_SPACED,
     ARRAY_RULE,
     ARRAYS,
-    C_LAYOUT,
     CALLS,
     CLOSED,
     F_BYTES,
@@ -60,6 +60,7 @@ from structgen.grammars.automaton.tables import (
     O_IS_SET,
     O_NAMES,
     O_RULE,
+    O_SPACED,
     OBJECT_RULE,
     OBJECTS,
     OTHERS,
@@ -110,6 +111,7 @@ __all__ = [
     "next_of",
     "rehash_frames",
     "start_of",
+    "undeclared_ways",
 ]
 
 # Where in a frame; the place of a state is one of these times SPACES, plus how far white space has come.
@@ -120,9 +122,6 @@ SPACES = 128
 # White space: none yet; one space, after which there is no more; a line feed and 0, 1, ... MAX_INDENT spaces.
 NO_SPACE, ONE_SPACE, NEW_LINE = range(3)
 MAX_INDENT = 64
-
-FLEXIBLE, COMPACT = range(2)
-"""Layouts."""
 
 
 @inner
@@ -261,15 +260,19 @@ def _item_distance(m: Memory, register: int) -> int:
 
 
 @inner
-def after_space(m: Memory, space: int, byte: int) -> int:
+def after_space(space: int, byte: int) -> int:
     """How far white space has come after one more byte of it, -1 where that may not be."""
-    if get_count(m, C_LAYOUT) == COMPACT:
-        return -1
     if space == NO_SPACE:
         return ONE_SPACE if byte == 0x20 else NEW_LINE
     if space >= NEW_LINE and space < NEW_LINE + MAX_INDENT and byte == 0x20:
         return space + 1
     return -1
+
+
+@inner
+def _is_spaced(m: Memory, register: int) -> bool:
+    spec = cell(m, REGISTERS, register, R_SPEC)
+    return (cell(m, OBJECTS, spec, O_SPACED) if spec >= 0 else cell(m, ARRAYS, -1 - spec, A_SPACED)) == 1
 
 
 @inner
@@ -285,7 +288,7 @@ def next_in_frame(m: Memory, state: int, byte: int) -> int:
     if kind == START_ARRAY:
         return _frame(m, OPEN_ARRAY * SPACES, register, 0, 0) if byte == ord("[") else NO_STATE
     if byte == 0x20 or byte == 0x0A:
-        space = after_space(m, place % SPACES, byte)
+        space = after_space(place % SPACES, byte) if _is_spaced(m, register) else -1
         return _frame(m, kind * SPACES + space, register, label, text) if space >= 0 else NO_STATE
     if kind == AFTER_KEY:
         return _frame(m, BEFORE_VALUE * SPACES, register, label, text) if byte == ord(":") else NO_STATE
@@ -401,11 +404,15 @@ def _after_key(m: Memory, register: int, label: int, text: int) -> int:
 
 
 @inner
-def after_undeclared(m: Memory, state: int, key: int) -> int:
-    """The state behind an undeclared key that may be whatever ``key`` may still become; `NO_STATE` if there is none."""
-    register = cell(m, STATES, state, S_REGISTER)
-    ways = key_others(m, key) & cell(m, REGISTERS, register, R_WAYS)
-    return _after_key(m, register, -1 - ways, UNKNOWN_SPELLING) if ways else NO_STATE
+def undeclared_ways(m: Memory, state: int, key: int) -> int:
+    """The entries of others, a bit for each, that may take an undeclared key which ``key`` may still become."""
+    return key_others(m, key) & cell(m, REGISTERS, cell(m, STATES, state, S_REGISTER), R_WAYS)
+
+
+@inner
+def after_undeclared(m: Memory, state: int, ways: int) -> int:
+    """The state behind an undeclared key that these may take."""
+    return _after_key(m, cell(m, STATES, state, S_REGISTER), -1 - ways, UNKNOWN_SPELLING)
 
 
 @inner

@@ -4,20 +4,33 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
+from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from structgen.grammars.automaton._jit import Int32Array, Memory
-from structgen.grammars.automaton.exits import EXIT_COLUMNS, collect, flatten, key_size, write_key
+from structgen.grammars.automaton.exits import (
+    C_EXITS,
+    C_TOKENS,
+    EXIT_COLUMNS,
+    MOST_LABELS,
+    collect,
+    exit_roots,
+    flatten,
+    key_size,
+    write_key,
+)
 from structgen.grammars.automaton.interiors import (
     CHILD,
     E_COUNT,
     E_EXITS,
     E_KEY,
     E_KEY_COUNT,
+    E_LABEL,
     E_LIST,
     E_MASK,
+    E_NEXT,
     E_PARTS,
     ENTRY,
     H_END_COUNT,
@@ -31,8 +44,10 @@ from structgen.grammars.automaton.interiors import (
     H_TOKEN_COUNT,
     H_WORDS,
     HEADER,
+    ROOT,
 )
 from structgen.grammars.automaton.leaves import ANY_STRING, LEAVES
+from structgen.grammars.automaton.profiles import Profile, add_closers, has_profile, read_profile
 from structgen.grammars.automaton.walk import Trie
 from structgen.grammars.byte_dfa import ByteDfa
 from structgen.grammars.char_dfa import CharDfa
@@ -44,9 +59,31 @@ __all__ = ["InteriorStore", "Leaf"]
 Leaf = Expr | ByteDfa | CharDfa | Language
 """What a leaf is: the body of a rule that calls none, a DFA, or the language of a string."""
 
+
+class _Exits(NamedTuple):
+    """The parts of a trie; `nodes` a byte to a number."""
+
+    nodes: Int32Array
+    children: Int32Array
+    firsts: Int32Array
+    tokens: Int32Array
+
+    def cut(self, nodes: int, tokens: int) -> _Exits:
+        """What of it is in use."""
+        return _Exits(self.nodes[:nodes], self.children[: nodes + 1], self.firsts[: nodes + 1], self.tokens[:tokens])
+
+    def packed(self) -> list[Int32Array]:
+        """As it lies in the store."""
+        packed = np.zeros((len(self.nodes) + 3) // 4, np.int32)
+        packed.view(np.uint8)[: len(self.nodes)] = self.nodes & 0xFF
+        return [packed, self.children, self.firsts, self.tokens]
+
+
 _MAX_BYTES, _MASKS = 32 << 20, 1024
 """Limits on the interiors; so many masks of their tokens."""
 _HASH_ROWS = 1 << 14
+_MOST_KEY_LEAVES = 1 << 12
+_MOST_PROFILES = 16
 _LISTED = 8
 """A mask's words for each token of a list: with more tokens the interior is kept as a mask."""
 
@@ -72,6 +109,8 @@ class InteriorStore:
         self._room = room or min(_MAX_BYTES, (1 << 20) + _MASKS * len(trie.starts) // 8)
         self._lock = threading.Lock()
         self._leaves: WeakKeyDictionary[Leaf, int] = WeakKeyDictionary({ALL: ANY_STRING})
+        self._key_leaves: dict[tuple[Language, ...], int] = {}
+        self._profiles: dict[bytes, Profile] = {}
         self._leaf_count, self._entries = LEAVES, 0
         self._inside = np.empty(len(trie.tokens), np.int32)
         self._words = (len(trie.starts) + 30) // 32
@@ -96,6 +135,17 @@ class InteriorStore:
         """Bytes of the interiors."""
         return 4 * self._used
 
+    def key_leaf(self, others: tuple[Language, ...]) -> int:
+        """The number of the leaf of undeclared keys in these languages."""
+        with self._lock:
+            number = self._key_leaves.get(others)
+            if number is None:
+                if len(self._key_leaves) >= _MOST_KEY_LEAVES:
+                    self._key_leaves.clear()  # no number is given twice
+                number = self._key_leaves[others] = self._leaf_count
+                self._leaf_count += 1
+            return number
+
     def leaf(self, what: Leaf) -> int:
         """The number of a leaf, 1 or more."""
         with self._lock:
@@ -105,19 +155,22 @@ class InteriorStore:
                 self._leaf_count += 1
             return number
 
-    def add(self, tables: Memory, leaf: int, trie: int, node: int, state: int) -> None:
+    def add(self, tables: Memory, leaf: int, variant: int, trie: int, node: int, state: int) -> None:
         """Compute the interior of ``state`` below ``node``; the caller holds the lock of ``tables``.
 
         Raises what compiled code raises that asks for room.
         """
         with self._lock:
             key = np.empty(key_size(tables, state), np.int32)
-            hashed = write_key(tables, leaf, trie, node, state, key)
+            hashed = write_key(tables, leaf, variant, trie, node, state, key)
             if self._find(key, hashed):
                 return  # another automaton was first
             if trie >= self._used:
                 return  # it went with all others; whoever wants it finds the links gone
-            parts = self._collect(tables, leaf, trie, node, state)
+            if trie == 0 and node == ROOT and has_profile(tables, state):
+                parts = self._by_profile(tables, state, key)
+            else:
+                parts = self._collect(tables, variant, trie, node, state)
             entry = self._entry(key, *parts)
             if self._used + len(entry) > len(self._memory) or 2 * self._entries > _HASH_ROWS:
                 self._begin_anew(int(self._memory[H_GENERATION]) + 1)
@@ -145,31 +198,82 @@ class InteriorStore:
             slot = (slot + 1) % _HASH_ROWS
         return 0
 
-    def _collect(self, tables: Memory, leaf: int, trie: int, node: int, state: int) -> tuple[Int32Array, ...]:
-        """The tokens, and the parts of the exits' trie."""
-        room, counts = 1 << 12, np.empty(3, np.int64)
+    def _collect(
+        self, tables: Memory, variant: int, trie: int, node: int, state: int
+    ) -> tuple[Int32Array, dict[int, _Exits]]:
+        """The tokens, and by label the exits."""
+        room, counts = 1 << 12, np.empty(4, np.int64)
+        labels, roots = np.empty(MOST_LABELS, np.int64), np.empty(MOST_LABELS, np.int64)
         while True:
             exits, lists = np.empty((room, EXIT_COLUMNS), np.int32), np.empty((room, 2), np.int32)
-            if collect(tables, self.snapshot[0], leaf, trie, node, state, self._inside, exits, lists, counts):
+            read = (variant, trie, node, state, self._inside, exits, lists, labels, counts)
+            if collect(tables, self.snapshot[0], *read):
+                break
+            room, labels, roots = 4 * room, np.empty(4 * len(labels), np.int64), np.empty(4 * len(roots), np.int64)
+        inside, nodes, tokens, groups = (int(count) for count in counts)
+        exit_roots(exits, roots, groups)
+        found: dict[int, _Exits] = {}
+        for group in range(groups):
+            if roots[group]:
+                parts = _Exits(*(np.empty(size, np.int32) for size in (nodes, nodes + 1, nodes + 1, tokens)))
+                flatten(exits, lists, int(roots[group]), *parts, counts)
+                found[int(labels[group])] = parts.cut(int(counts[0]), int(counts[1]))
+        return self._inside[:inside], found
+
+    def _by_profile(self, tables: Memory, state: int, key: Int32Array) -> tuple[Int32Array, dict[int, _Exits]]:
+        """As `_collect`, for a string with bounds on its length."""
+        bounds = int(key[-2]), int(key[-1])
+        profile = self._profile(tables, state, key[:-2].tobytes())
+        nodes, room, counts = profile.nodes(*bounds), 1 << 12, np.empty(4, np.int64)
+        while True:
+            exits, lists = np.empty((room, EXIT_COLUMNS), np.int32), np.empty((room, 2), np.int32)
+            if add_closers(self.snapshot[0], nodes, exits, lists, counts):
                 break
             room *= 4
-        inside, nodes, tokens = (int(count) for count in counts)
-        parts = tuple(np.empty(size, np.int32) for size in (nodes, nodes + 1, nodes + 1, tokens - 1))
-        flatten(exits, lists, *parts)
-        return self._inside[:inside], *parts
+        sizes = int(counts[C_EXITS]), int(counts[C_TOKENS])
+        parts = _Exits(*(np.empty(size, np.int32) for size in (sizes[0], sizes[0] + 1, sizes[0] + 1, sizes[1])))
+        flatten(exits, lists, 0, *parts, counts)
+        return profile.inside(*bounds), {0: parts.cut(int(counts[0]), int(counts[1]))}
 
-    def _entry(self, key: Int32Array, inside: Int32Array, nodes: Int32Array, *others: Int32Array) -> Int32Array:
-        """The interior as it is to lie at the end of what is used."""
+    def _profile(self, tables: Memory, state: int, key: bytes) -> Profile:
+        """What the tokens need from ``state`` on, the profiles that were not used for longest leaving first."""
+        profile = self._profiles.pop(key, None)
+        if profile is None:
+            room, counts, needs = 1 << 11, np.empty(3, np.int64), np.empty(len(self._inside), np.int32)
+            while True:
+                closing, closers = np.empty((room, 2), np.int32), np.empty((room, 2), np.int32)
+                if read_profile(tables, self.snapshot[0], state, self._inside, needs, closing, closers, counts):
+                    break
+                room *= 4
+            inside, ending, quotes = (int(count) for count in counts)
+            order = np.argsort(needs[:inside], kind="stable")
+            profile = Profile(self._inside[order], needs[order], closing[:ending], closers[:quotes])
+            if len(self._profiles) == _MOST_PROFILES:
+                del self._profiles[next(iter(self._profiles))]
+        self._profiles[key] = profile
+        return profile
+
+    def _entry(self, key: Int32Array, inside: Int32Array, exits: dict[int, _Exits]) -> Int32Array:
+        """The interior as it is to lie at the end of what is used: its tokens, then a trie for each label."""
         is_mask = len(inside) * _LISTED > self._words
-        packed = np.zeros((len(nodes) + 3) // 4, np.int32)
-        packed.view(np.uint8)[: len(nodes)] = nodes
-        parts = [packed, *others, _mask_of(inside, self._words) if is_mask else inside, key]
-        places = self._used + ENTRY + np.cumsum([0, *(len(part) for part in parts)])
+        body = _mask_of(inside, self._words) if is_mask else inside
         entry = np.zeros(ENTRY, np.int32)
-        entry[E_PARTS : E_PARTS + 4], entry[E_EXITS] = places[:4], len(nodes) - 1
-        entry[E_COUNT], entry[E_MASK if is_mask else E_LIST] = len(inside), places[4]
-        entry[E_KEY], entry[E_KEY_COUNT] = places[5], len(key)
-        return np.concatenate([entry, *parts])
+        place = self._used + ENTRY
+        entry[E_COUNT], entry[E_MASK if is_mask else E_LIST] = len(inside), place
+        entry[E_KEY], entry[E_KEY_COUNT] = place + len(body), len(key)
+        whole = [entry, body, key]
+        for label, one in exits.items():
+            place = self._used + sum(map(len, whole))
+            if len(whole) > 3:
+                entry[E_NEXT], entry = place, np.zeros(ENTRY, np.int32)
+                whole.append(entry)
+                place += ENTRY
+            parts = one.packed()
+            places = place + np.cumsum([0, *map(len, parts)])
+            entry[E_PARTS : E_PARTS + 4], entry[E_EXITS] = places[:4], len(one.nodes) - 1
+            entry[E_LABEL : E_LABEL + 3] = [label >> shift & 0x7FFFFFFF for shift in (0, 31, 62)]
+            whole += parts
+        return np.concatenate(whole)
 
     def _append(self, entry: Int32Array, hashed: int) -> None:
         begin, memory = self._used, self._memory

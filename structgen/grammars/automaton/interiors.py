@@ -21,18 +21,22 @@ from typing import Any
 import numpy as np
 
 from structgen.grammars.automaton._jit import Int64Array, Memory, inlined, inner, int64, load
-from structgen.grammars.automaton.leaves import LEAVES, key_at, key_count, may_end, read_on
+from structgen.grammars.automaton.leaves import LEAVES, key_at, key_count, label_at, read_on, uncounted
 from structgen.grammars.automaton.tables import (
     C_GENERATION,
     C_WANTED_LEAF,
     C_WANTED_NODE,
     C_WANTED_STATE,
     C_WANTED_TRIE,
+    C_WANTED_VARIANT,
+    C_WANTED_VARIANT_2,
     LINK_INTERIOR,
     LINK_LEAF,
     LINK_NODE,
     LINK_STATE,
     LINK_TRIE,
+    LINK_VARIANT,
+    LINK_VARIANT_2,
     LINKS,
     N_LINKS,
     NO_STATE,
@@ -63,9 +67,13 @@ H_TOKEN_COUNT, H_WORDS, H_LONGEST, H_GENERATION, H_FIRST_NODES, H_ENDS, H_END_CO
 HEADER = 21
 
 # An interior. Its tokens are a list, or where they are many a mask; `E_LIST` or `E_MASK` is 0 then. The parts of the
-# trie of its exits are places in the store; `E_EXITS` is the number of its nodes, 0 where there is none but the root.
-E_PARTS, E_COUNT, E_LIST, E_MASK, E_EXITS, E_KEY, E_KEY_COUNT = 0, 4, 5, 6, 7, 8, 9
-ENTRY = 10
+# trie of its exits are places in the store; `E_EXITS` is the number of its nodes, 0 where there is none but the root. Where
+# keys leave with several labels (three words), `E_NEXT` is the place of a further trie, with the next of them.
+E_PARTS, E_COUNT, E_LIST, E_MASK, E_EXITS, E_KEY, E_KEY_COUNT, E_LABEL, E_NEXT = 0, 4, 5, 6, 7, 8, 9, 10, 13
+ENTRY = 14
+
+# Its key: three words of the variant, and what `leaves` says of the state.
+KEY_LEAF, KEY_VARIANT, KEY_TRIE, KEY_NODE, KEY = 0, 1, 4, 5, 6
 
 # The parts of a trie, see `walk.Trie`.
 BYTES_OF, CHILDREN, FIRSTS, TOKENS = range(4)
@@ -101,10 +109,11 @@ def first_child(children: Memory, node: int) -> int:
 
 
 @inner
-def key_hash(m: Memory, leaf: int, trie: int, node: int, state: int) -> int:
+def key_hash(m: Memory, leaf: int, variant: int, trie: int, node: int, state: int) -> int:
     """FNV-1a over the numbers of the key, folded."""
     value: Any = np.uint64(14695981039346656037)
     value = (value ^ np.uint64(leaf)) * np.uint64(1099511628211)
+    value = (value ^ np.uint64(variant)) * np.uint64(1099511628211)
     value = (value ^ np.uint64(trie)) * np.uint64(1099511628211)
     value = (value ^ np.uint64(node)) * np.uint64(1099511628211)
     for place in range(key_count(m, state)):
@@ -113,35 +122,36 @@ def key_hash(m: Memory, leaf: int, trie: int, node: int, state: int) -> int:
 
 
 @inner
-def _is_key(m: Memory, s: Memory, interior: int, leaf: int, trie: int, node: int, state: int) -> bool:
+def _is_key(m: Memory, s: Memory, interior: int, leaf: int, variant: int, trie: int, node: int, state: int) -> bool:
     first, count = load(s, interior + E_KEY), key_count(m, state)
-    if load(s, interior + E_KEY_COUNT) != 3 + count or load(s, first) != leaf:
-        return False
-    if load(s, first + 1) != trie or load(s, first + 2) != node:
-        return False
-    for place in range(count):
-        if load(s, first + 3 + place) != key_at(m, state, place):
-            return False
-    return True
+    same = load(s, interior + E_KEY_COUNT) == KEY + count and load(s, first + KEY_LEAF) == leaf
+    same &= load(s, first + KEY_TRIE) == trie and load(s, first + KEY_NODE) == node
+    for word in range(3):
+        same &= load(s, first + KEY_VARIANT + word) == (variant >> (31 * word)) & 0x7FFFFFFF
+    if same:
+        for place in range(count):
+            same &= load(s, first + KEY + place) == key_at(m, state, place)
+    return same
 
 
 @inner
-def _look_up(m: Memory, s: Memory, leaf: int, trie: int, node: int, state: int) -> int:
+def _look_up(m: Memory, s: Memory, leaf: int, variant: int, trie: int, node: int, state: int) -> int:
     last, first = load(s, H_HASH_ROWS) - 1, load(s, H_HASH)
-    slot = key_hash(m, leaf, trie, node, state) & last
+    slot = key_hash(m, leaf, variant, trie, node, state) & last
     while load(s, first + slot) != 0:
-        if _is_key(m, s, load(s, first + slot), leaf, trie, node, state):
+        if _is_key(m, s, load(s, first + slot), leaf, variant, trie, node, state):
             return load(s, first + slot)
         slot = (slot + 1) & last
     return 0
 
 
 @inner
-def _is_wide(m: Memory, s: Memory, trie: int, node: int, state: int, path: Int64Array) -> bool:
+def _is_wide(m: Memory, s: Memory, variant: int, trie: int, node: int, state: int, path: Int64Array) -> bool:
     """Whether a walk below ``node`` would go far enough for an interior to pay."""
     nodes, children, longest = part_of(s, trie, BYTES_OF), part_of(s, trie, CHILDREN), load(s, H_LONGEST) + 2
-    states, next_nodes, ends = path[:longest], path[longest : 2 * longest], path[2 * longest :]
-    states[0], next_nodes[0], ends[0] = state, first_child(children, node), first_child(children, node + 1)
+    states, counts, next_nodes, ends = path[:longest], path[longest:], path[2 * longest :], path[3 * longest :]
+    states[0], counts[0] = uncounted(m, state)
+    next_nodes[0], ends[0] = first_child(children, node), first_child(children, node + 1)
     depth = live = final = 0
     while depth >= 0:
         node = next_nodes[depth]
@@ -149,23 +159,23 @@ def _is_wide(m: Memory, s: Memory, trie: int, node: int, state: int, path: Int64
             depth -= 1
             continue
         next_nodes[depth] = node + 1
-        target = read_on(m, states[depth], byte_of(nodes, node))
+        target, count = read_on(m, states[depth], counts[depth], variant, byte_of(nodes, node))
         if target == NO_STATE:
             continue
         live += 1
-        final += may_end(m, target)
+        final += label_at(m, target, variant) >= 0
         if live >= _WIDE or final >= _WIDE_ENDS:
             return True
         depth += 1
-        states[depth], next_nodes[depth] = target, first_child(children, node)
-        ends[depth] = first_child(children, node + 1)
+        states[depth], counts[depth] = target, count
+        next_nodes[depth], ends[depth] = first_child(children, node), first_child(children, node + 1)
     return False
 
 
 @inner
-def _link_slot(m: Memory, leaf: int, trie: int, node: int, state: int) -> int:
+def _link_slot(m: Memory, leaf: int, variant: int, trie: int, node: int, state: int) -> int:
     last = rows_of(m, LINKS) - 1
-    a: Any = np.uint64((leaf * 0x10001 + trie) * 0x10001 + node)
+    a: Any = np.uint64(((leaf ^ variant) * 0x10001 + trie) * 0x10001 + node)
     b: Any = np.uint64(state)
     mixed = (a * np.uint64(0x9E3779B97F4A7C15)) ^ (b * np.uint64(0xC2B2AE3D27D4EB4F))
     slot = int64(mixed >> np.uint64(33)) & last
@@ -174,16 +184,20 @@ def _link_slot(m: Memory, leaf: int, trie: int, node: int, state: int) -> int:
         or cell(m, LINKS, slot, LINK_NODE) != node
         or cell(m, LINKS, slot, LINK_TRIE) != trie
         or cell(m, LINKS, slot, LINK_LEAF) != leaf
+        or cell(m, LINKS, slot, LINK_VARIANT) != variant & 0x7FFFFFFF
+        or cell(m, LINKS, slot, LINK_VARIANT_2) != variant >> 31
     ):
         slot = (slot + 1) & last
     return slot
 
 
 @inner
-def _link(m: Memory, leaf: int, trie: int, node: int, state: int, interior: int) -> None:
+def _link(m: Memory, leaf: int, variant: int, trie: int, node: int, state: int, interior: int) -> None:
     need(m, LINKS, 2 * get_count(m, N_LINKS) + 2)
-    slot = _link_slot(m, leaf, trie, node, state)
+    slot = _link_slot(m, leaf, variant, trie, node, state)
     put(m, LINKS, slot, LINK_LEAF, leaf)
+    put(m, LINKS, slot, LINK_VARIANT, variant & 0x7FFFFFFF)
+    put(m, LINKS, slot, LINK_VARIANT_2, variant >> 31)
     put(m, LINKS, slot, LINK_TRIE, trie)
     put(m, LINKS, slot, LINK_NODE, node)
     put(m, LINKS, slot, LINK_STATE, state)
@@ -202,22 +216,26 @@ def forget_old_links(m: Memory, s: Memory) -> None:
 
 
 @inner
-def find_interior(m: Memory, s: Memory, leaf: int, trie: int, node: int, state: int, path: Int64Array) -> int:
+def find_interior(
+    m: Memory, s: Memory, leaf: int, variant: int, trie: int, node: int, state: int, path: Int64Array
+) -> int:
     """The interior of ``state``, one of ``leaf``, below ``node``; 0 where it is to be walked.
 
     Raises `InteriorWanted` where it is still to be computed.
     """
-    slot = _link_slot(m, leaf, trie, node, state)
+    slot = _link_slot(m, leaf, variant, trie, node, state)
     if cell(m, LINKS, slot, LINK_STATE) != 0:
         return max(0, cell(m, LINKS, slot, LINK_INTERIOR))
-    interior = _look_up(m, s, leaf, trie, node, state)
+    interior = _look_up(m, s, leaf, variant, trie, node, state)
     if interior == 0:
-        if leaf < LEAVES or _is_wide(m, s, trie, node, state, path):
+        if leaf < LEAVES or variant or _is_wide(m, s, variant, trie, node, state, path):
             set_count(m, C_WANTED_LEAF, leaf)
             set_count(m, C_WANTED_TRIE, trie)
             set_count(m, C_WANTED_NODE, node)
             set_count(m, C_WANTED_STATE, state)
+            set_count(m, C_WANTED_VARIANT, variant & 0x7FFFFFFF)
+            set_count(m, C_WANTED_VARIANT_2, variant >> 31)
             raise InteriorWanted
         interior = -1
-    _link(m, leaf, trie, node, state, interior)
+    _link(m, leaf, variant, trie, node, state, interior)
     return max(0, interior)

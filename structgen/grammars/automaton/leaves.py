@@ -12,13 +12,13 @@ from structgen.grammars.automaton._jit import Int64Array, Memory, inner
 from structgen.grammars.automaton.determinize import next_state
 from structgen.grammars.automaton.frames import after_space
 from structgen.grammars.automaton.spelling import BACKSLASH, NONE, QUOTE
-from structgen.grammars.automaton.string_rests import START, text_place
+from structgen.grammars.automaton.string_keys import key_others
+from structgen.grammars.automaton.string_rests import END, NEVER, START, bounded_rest, text_place
 from structgen.grammars.automaton.string_tables import ANY_VALUE
 from structgen.grammars.automaton.tables import (
     ACCEPT,
     BYTES,
     BYTESETS,
-    C_LAYOUT,
     C_LONGEST,
     ENDLESS,
     F_FINAL,
@@ -58,6 +58,7 @@ from structgen.grammars.automaton.tables import (
     TRANSITIONS,
     U_FIRST,
     U_LEAF,
+    X_BASE,
     X_COUNT,
     X_DEPTH,
     X_MACHINE,
@@ -78,16 +79,20 @@ __all__ = [
     "first_bytes",
     "key_at",
     "key_count",
+    "label_at",
     "leaf_of",
     "mark_texts",
-    "may_end",
     "read_on",
+    "uncounted",
 ]
 
-ANY_STRING, SPACE, UNCLOSED, LEAVES = 1, 2, 3, 4
-"""Numbers of leaves: the strings of any kind, white space, strings that may not end before their next byte, and the first
-of the others."""
+ANY_STRING, SPACE, LEAVES = 1, 2, 3
+"""Numbers of leaves: the strings of any kind, white space, and the first of the others."""
 WHITE_SPACE = -16
+
+UNCLOSED = 1
+"""A *variant* of a leaf: its first byte is no quote. Of keys there is a variant for each set of `Others` that may take
+them, the set shifted by one bit; a key that none of these may take does not come, and those that may are its label."""
 
 
 @inner
@@ -115,7 +120,7 @@ def key_count(m: Memory, state: int) -> int:
 def key_at(m: Memory, state: int, place: int) -> int:
     """Number ``place`` of those that tell ``state`` from others of its leaf."""
     if state < 0:
-        return state if place else get_count(m, C_LAYOUT)
+        return state if place else 0
     count, first = cell(m, STATES, state, S_COUNT), cell(m, STATES, state, S_NODES)
     if count == STRING:
         return _record_at(m, first, place)
@@ -163,20 +168,48 @@ def _most(m: Memory, record: int, machine: int) -> int:
 
 
 @inner
-def read_on(m: Memory, state: int, byte: int) -> int:
-    """The state of the same leaf after ``byte``, or `NO_STATE`."""
-    if state >= 0:
-        return next_state(m, state, byte)
-    if byte != 0x20 and byte != 0x0A:
-        return NO_STATE
-    space = after_space(m, WHITE_SPACE - state, byte)
-    return WHITE_SPACE - space if space >= 0 else NO_STATE
+def read_on(m: Memory, state: int, count: int, variant: int, byte: int) -> tuple[int, int]:
+    """The state of the same leaf after ``byte``, or `NO_STATE`; of a string with bounds on its length without its count.
+
+    The other number is the count, -1 where there is none.
+    """
+    if state < 0:
+        if byte != 0x20 and byte != 0x0A:
+            return NO_STATE, -1
+        space = after_space(WHITE_SPACE - state, byte)
+        return (WHITE_SPACE - space if space >= 0 else NO_STATE), -1
+    target = next_state(m, state, byte)
+    if target == NO_STATE or (count < 0 and variant <= UNCLOSED):
+        return target, -1
+    record = cell(m, STATES, target, S_NODES)
+    if count >= 0:
+        phase = cell(m, RECORDS, record, X_PHASE)
+        count += phase == NONE
+        if phase == END:
+            may_come = count >= cell(m, MACHINES, cell(m, RECORDS, record, X_MACHINE), G_LOW)
+        else:
+            may_come = bounded_rest(m, record, count) != NEVER
+    else:
+        may_come = key_others(m, target) & (variant >> 1) != 0
+    return (target if may_come else NO_STATE), count
 
 
 @inner
-def may_end(m: Memory, state: int) -> int:
-    """1 where the leaf may end, else 0."""
-    return 1 if state < 0 or cell(m, STATES, state, S_FLAGS) & (F_FINAL | F_LABEL) else 0
+def uncounted(m: Memory, state: int) -> tuple[int, int]:
+    """A state of a leaf as `read_on` takes it."""
+    if state >= 0 and cell(m, STATES, state, S_COUNT) == STRING:
+        record = cell(m, STATES, state, S_NODES)
+        if cell(m, RECORDS, record, X_COUNT) >= 0:
+            return cell(m, RECORDS, record, X_BASE), cell(m, RECORDS, record, X_COUNT)
+    return state, -1
+
+
+@inner
+def label_at(m: Memory, state: int, variant: int) -> int:
+    """-1 where the leaf may not end; else 0, or what may take a key."""
+    if state >= 0 and not cell(m, STATES, state, S_FLAGS) & (F_FINAL | F_LABEL):
+        return -1
+    return key_others(m, state) & (variant >> 1) if variant > UNCLOSED else 0
 
 
 # The bytes that may come first

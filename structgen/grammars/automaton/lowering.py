@@ -22,6 +22,7 @@ from structgen.grammars.expr import (
     Sequence,
     SpecialToken,
 )
+from structgen.grammars.limits import checkpoint
 from structgen.grammars.values import Value
 
 __all__ = ["Lowering", "Node"]
@@ -83,6 +84,7 @@ class Lowering:
 
     def _lower(self, expr: Expr, after: int) -> int:
         """The node where ``expr`` begins, ``after`` being where it ends; `DEAD_END` where it cannot match."""
+        checkpoint()
         if after == DEAD_END or expr is NEVER:
             return DEAD_END
         if isinstance(expr, Literal):

@@ -46,8 +46,9 @@ from structgen.grammars.automaton.tables import (
     O_WORDS,
     OBJECTS,
     OTHERS,
-    P_COUNTS,
     P_FIRST_WAY,
+    P_MAY_COUNT,
+    P_MUST_COUNT,
     P_WAYS,
     PLACES,
     R_BITS,
@@ -414,16 +415,30 @@ def _length_limit(m: Memory, array: int) -> int:
 
 
 @inner
-def _capacity(m: Memory, array: int, count: int, counter: int) -> int:
-    """How many of the elements after the first ``count`` can move ``counter``."""
-    prefix, high = cell(m, ARRAYS, array, A_PREFIX), cell(m, ARRAYS, array, A_HIGH)
-    first, found = cell(m, ARRAYS, array, A_FIRST_PLACE), 0
-    for place in range(count, prefix):
-        if high < 0 or place < high:
-            found += (cell(m, PLACES, first + place, P_COUNTS) >> counter) & 1
-    if (cell(m, PLACES, first + prefix, P_COUNTS) >> counter) & 1:
-        found += FAR if high < 0 else max(0, high - max(count, prefix))
-    return found
+def _elements_to(m: Memory, array: int, count: int, counter: int, moved: int) -> int:
+    """How many elements after the first ``count`` can bring ``counter``, now at ``moved``, within its bounds.
+
+    The fewest with which the array is long enough too, `FAR` where none will do. In each place an element may move
+    the counter, must, or cannot, so that with so many elements it can come to anything between two numbers.
+    """
+    low, high = cell(m, ARRAYS, array, A_LOW), cell(m, ARRAYS, array, A_HIGH)
+    prefix, first = cell(m, ARRAYS, array, A_PREFIX), cell(m, ARRAYS, array, A_FIRST_PLACE)
+    bounds = cell(m, ARRAYS, array, A_FIRST_COUNTER) + 2 * counter
+    lacking, most = cell(m, WORDS, bounds, 0) - moved, cell(m, WORDS, bounds + 1, 0)
+    elements, gained, forced = 0, 0, 0
+    while count + elements < low or gained < lacking:
+        place = first + min(count + elements, prefix)
+        may = (cell(m, PLACES, place, P_MAY_COUNT) >> counter) & 1
+        must = (cell(m, PLACES, place, P_MUST_COUNT) >> counter) & 1
+        times = 1
+        if count + elements >= prefix:  # all further places are alike
+            if cell(m, PLACES, place, P_WAYS) == 0 or (gained < lacking and may == 0):
+                return FAR
+            times = max(1, low - count - elements, (lacking - gained) * may)
+        elements, gained, forced = elements + times, gained + times * may, forced + times * must
+    if (high >= 0 and count + elements > high) or (most >= 0 and moved + forced > most):
+        return FAR
+    return elements
 
 
 @inner
@@ -433,10 +448,11 @@ def _settle_array(m: Memory, row: int, array: int) -> None:
     count, low, high = cell(m, REGISTERS, row, R_COUNT), cell(m, ARRAYS, array, A_LOW), cell(m, ARRAYS, array, A_HIGH)
     counters, short = cell(m, ARRAYS, array, A_COUNTERS), low - count
     place = cell(m, ARRAYS, array, A_FIRST_PLACE) + min(count, cell(m, ARRAYS, array, A_PREFIX))
-    lacking_in_all = 0
+    fits_now, elements = True, 0
     for counter in range(counters):
-        lacking_in_all += max(0, cell(m, WORDS, first + 2 * counter, 0) - cell(m, WORDS, words + counter, 0))
-    short = max(short, lacking_in_all)
+        moved = cell(m, WORDS, words + counter, 0)
+        fits_now &= moved >= cell(m, WORDS, first + 2 * counter, 0)
+        elements += min(FAR, _elements_to(m, array, count, counter, moved))
     ways = 0
     for way in range(cell(m, PLACES, place, P_WAYS)):
         counts = cell(m, WAYS, cell(m, PLACES, place, P_FIRST_WAY) + way, Y_COUNTS)
@@ -444,15 +460,13 @@ def _settle_array(m: Memory, row: int, array: int) -> None:
         for counter in range(counters):
             moved = cell(m, WORDS, words + counter, 0) + ((counts >> counter) & 1)
             most = cell(m, WORDS, first + 2 * counter + 1, 0)
-            lacking = cell(m, WORDS, first + 2 * counter, 0) - moved
-            fits &= most < 0 or moved <= most
-            fits &= lacking <= 0 or lacking <= _capacity(m, array, count + 1, counter)
+            fits &= (most < 0 or moved <= most) and _elements_to(m, array, count + 1, counter, moved) < FAR
         if fits:
             ways |= 1 << way
     put(m, REGISTERS, row, R_WAYS, ways)
     put(m, REGISTERS, row, R_MORE, 1 if ways else 0)
-    put(m, REGISTERS, row, R_MAY_END, 1 if short <= 0 else 0)
-    put(m, REGISTERS, row, R_DISTANCE, _array_distance(m, array, count, short))
+    put(m, REGISTERS, row, R_MAY_END, 1 if short <= 0 and fits_now else 0)
+    put(m, REGISTERS, row, R_DISTANCE, _array_distance(m, array, count, max(short, elements)))
 
 
 @inner

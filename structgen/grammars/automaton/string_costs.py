@@ -17,16 +17,13 @@ from structgen.grammars.automaton.spelling import (
     COST_HEX,
     COST_TAIL,
     COST_UTF8,
-    QUOTE,
     SUPPLEMENTARY,
 )
-from structgen.grammars.automaton.string_lengths import lengths_of
-from structgen.grammars.automaton.string_values import RankedDfa, ranked, sorted_by_rank
+from structgen.grammars.automaton.string_values import RankedDfa, ranked
 from structgen.grammars.automaton.tables import FAR
 from structgen.grammars.char_dfa import CharDfa
-from structgen.grammars.language import Language
 
-__all__ = ["DfaCosts", "costs_of", "nearest_ends", "shortest_string", "spelling_costs", "text_costs", "weight_of"]
+__all__ = ["DfaCosts", "costs_of", "nearest_ends", "spelling_costs", "weight_of"]
 
 _SHORT = {0x22: '"', 0x5C: "\\", 0x08: "b", 0x0C: "f", 0x0A: "n", 0x0D: "r", 0x09: "t"}
 
@@ -53,20 +50,6 @@ def spelling_costs(single: int) -> Int32Array:
         costs[COST_UTF8 + tail] = min(tail + 1 if tails else FAR, (12 if tail == 3 else 6) if escapes else FAR)
     costs.flags.writeable = False
     return costs
-
-
-def text_costs(ranks: Int32Array, lengths: list[int], single: int) -> Int32Array:
-    """The bytes that spell each of some texts, whose characters stand one after the other."""
-    costs = spelling_costs(single)
-    each = costs[COST_ASCII + np.minimum(ranks, 127)].astype(np.int64)
-    if len(ranks) and int(ranks.max()) > 127:
-        is_pair = (ranks >= SUPPLEMENTARY) & (ranks < AFTER_SUPPLEMENTARY)
-        tails = (ranks >= 0x80).astype(np.int32) + (ranks >= 0x800) + is_pair
-        each = np.where(tails > 0, costs[COST_UTF8 + tails], each)
-    sums = np.zeros(len(each) + 1, np.int64)
-    np.cumsum(each, out=sums[1:])
-    ends = np.cumsum(lengths)
-    return np.minimum(sums[ends] - sums[ends - np.array(lengths)], FAR).astype(np.int32)
 
 
 class DfaCosts(NamedTuple):
@@ -151,20 +134,6 @@ def _interval_costs(firsts: Int32Array, lasts: Int32Array, single: int) -> Int32
     ):
         best = np.where((firsts <= last) & (lasts >= first), np.minimum(best, costs[COST_UTF8 + tail]), best)
     return best
-
-
-@lru_cache(maxsize=4096)
-def shortest_string(language: Language, single: int) -> int:
-    """Bytes of a short string of ``language``, quotes included, in single-byte tokens; `FAR`: they cannot spell any."""
-    quotes = 2 * int(spelling_costs(single)[COST_BYTE + QUOTE])
-    if language.texts is not None:
-        texts, ranks = sorted_by_rank(language.texts)
-        return min(FAR, quotes + int(text_costs(ranks, list(map(len, texts)), single).min()))
-    if language.dfa is None:
-        return min(FAR, quotes + language.low * weight_of(None, single))
-    if not language.low and language.high is None:
-        return min(FAR, quotes + costs_of(language.dfa, single).distances[0])
-    return min(FAR, quotes + weight_of(language.dfa, single) * lengths_of(language.dfa).least(0, language.low))
 
 
 def weight_of(dfa: CharDfa | None, single: int) -> int:

@@ -4,19 +4,26 @@ from __future__ import annotations
 
 from structgen.grammars.automaton._jit import Memory, inner
 from structgen.grammars.automaton.spelling import (
+    LAST_RANK,
     NONE,
     QUOTE,
     first_rank,
     last_rank,
+    rank_cost,
+    rest_cost,
 )
-from structgen.grammars.automaton.string_rests import FULL, START, interval_end, interval_place, text_rest, value_rest
+from structgen.grammars.automaton.string_rests import FULL, START, interval_end, interval_place, text_place, text_rest
 from structgen.grammars.automaton.tables import (
+    D_DISTANCE,
+    D_LABEL,
+    D_LABEL_2,
     D_MASK,
     D_MASK_2,
     FAR,
     G_ENTRIES,
     G_FIRST_VALUE,
     G_IS_KEYS,
+    G_NEAREST,
     G_SIZES,
     G_TEXT,
     INTERVALS,
@@ -30,11 +37,14 @@ from structgen.grammars.automaton.tables import (
     S_NODES,
     STATES,
     STRING,
+    T_FIRST,
     T_LABEL,
+    T_LENGTH,
     T_MASK,
     T_MASK_2,
     TEXTS,
     VALUES,
+    X_DEPTH,
     X_MACHINE,
     X_MASK,
     X_MASK_2,
@@ -46,7 +56,7 @@ from structgen.grammars.automaton.tables import (
     cell,
 )
 
-__all__ = ["is_key", "key_interval", "key_label", "key_name", "key_others", "key_rest", "others_of"]
+__all__ = ["is_key", "key_interval", "key_label", "key_name", "key_others", "key_rest", "other_rest", "others_of"]
 
 
 @inner
@@ -127,12 +137,108 @@ def key_others(m: Memory, state: int) -> int:
 
 
 @inner
-def key_rest(m: Memory, state: int, place: int) -> int:
-    """The bytes, closing quote included, that make the key the declared name at ``place``, or for -1 some other one."""
+def _nearest(m: Memory, machine: int, value: int, ways: int) -> int:
+    """The bytes before the closing quote of the cheapest text that leads from ``value`` into one of ``ways``."""
+    first, entries = cell(m, MACHINES, machine, G_NEAREST), cell(m, MACHINES, machine, G_ENTRIES)
+    if first == 0:
+        return cell(m, VALUES, value, D_DISTANCE)
+    first += entries * (value - cell(m, MACHINES, machine, G_FIRST_VALUE))
+    best = FAR
+    for entry in range(entries):
+        if (ways >> entry) & 1:
+            best = min(best, cell(m, POOL, first + entry, 0))
+    return best
+
+
+@inner
+def _cost(m: Memory, phase: int, first: int, last: int) -> int:
+    """Of the cheapest character from ``first`` to ``last``, or of the rest of it."""
+    return rank_cost(m, first, last) if phase == NONE else rest_cost(m, phase, first, last)
+
+
+@inner
+def _free_cost(m: Memory, text: int, end: int, depth: int, phase: int, first: int, last: int) -> int:
+    """Of the cheapest character from ``first`` to ``last`` with which none of the texts goes on."""
+    best = FAR
+    text = text_place(m, text, end, depth, first)
+    while text < end and best > 1:
+        rank = cell(m, POOL, cell(m, TEXTS, text, T_FIRST) + depth, 0)
+        if rank > last:
+            break
+        if rank > first:
+            best = min(best, _cost(m, phase, first, rank - 1))
+        first = rank + 1
+        text = text_place(m, text, end, depth, first)
+    return min(best, _cost(m, phase, first, last)) if first <= last else best
+
+
+@inner
+def _new_rest(
+    m: Memory, machine: int, text: int, end: int, depth: int, value: int, phase: int, first: int, last: int, ways: int
+) -> int:
+    """The bytes before the closing quote of the cheapest key in one of ``ways`` that is none of the texts.
+
+    The next character, or what is left of it, is one from ``first`` to ``last``.
+    """
+    if text >= end and phase == NONE:
+        return _nearest(m, machine, value, ways)
+    if phase == NONE:
+        if text < end and cell(m, TEXTS, text, T_LENGTH) == depth:
+            text += 1
+        elif (cell(m, VALUES, value, D_LABEL) | cell(m, VALUES, value, D_LABEL_2) << 31) & ways:
+            return 0
+    best = FAR
+    for place in range(interval_place(m, value, first), interval_end(m, value)):
+        start, final = max(first, cell(m, INTERVALS, place, N_FROM)), min(last, cell(m, INTERVALS, place, N_TO))
+        target = cell(m, INTERVALS, place, N_TARGET)
+        if start > last or best == 1:
+            break
+        free = _free_cost(m, text, end, depth, phase, start, final)
+        best = min(best, free + _nearest(m, machine, target, ways)) if free < FAR else best
+        one = text_place(m, text, end, depth, start)
+        while one < end and best > 1:  # perhaps it is less to go on as some text does
+            rank = cell(m, POOL, cell(m, TEXTS, one, T_FIRST) + depth, 0)
+            if rank > final:
+                break
+            after = text_place(m, one, end, depth, rank + 1)
+            rest = _new_rest(m, machine, one, after, depth + 1, target, NONE, 0, LAST_RANK, ways)
+            best = min(best, _cost(m, phase, rank, rank) + rest)
+            one = after
+    return best
+
+
+@inner
+def other_rest(m: Memory, state: int, ways: int) -> int:
+    """The bytes, closing quote included, that make the key an undeclared one in one of ``ways``, a bit for each.
+
+    `FAR` or more where there is none, or single-byte tokens cannot spell it.
+    """
     record = cell(m, STATES, state, S_NODES)
+    machine, value = cell(m, RECORDS, record, X_MACHINE), cell(m, RECORDS, record, X_VALUE)
+    text, end = cell(m, RECORDS, record, X_TEXT), cell(m, RECORDS, record, X_TEXT_END)
+    depth, point = cell(m, RECORDS, record, X_DEPTH), cell(m, RECORDS, record, X_POINT)
+    phase = cell(m, RECORDS, record, X_PHASE)
+    if value < 0 or ways == 0:
+        return FAR
+    quotes = (2 if phase == START else 1) * cell(m, POOL, QUOTE, 0)
+    if phase == START:
+        phase = NONE
+    whole = phase & ~FULL
+    first, last = (first_rank(whole, point), last_rank(whole, point)) if whole != NONE else (0, LAST_RANK)
+    if phase & FULL:
+        return min(FAR, rest_cost(m, whole, first, last) + _nearest(m, machine, value, ways) + quotes)
+    return min(FAR, _new_rest(m, machine, text, end, depth, value, phase, first, last, ways) + quotes)
+
+
+@inner
+def key_rest(m: Memory, state: int, place: int) -> int:
+    """The bytes, closing quote included, that make the key the declared name at ``place``; for -1 an undeclared one."""
+    if place < 0:
+        return other_rest(m, state, key_others(m, state))
+    record = cell(m, STATES, state, S_NODES)
+    quotes = 2 if cell(m, RECORDS, record, X_PHASE) == START else 1
     first = cell(m, MACHINES, cell(m, RECORDS, record, X_MACHINE), G_TEXT)
-    rest = text_rest(m, record, first + place) if place >= 0 else value_rest(m, record)
-    return min(FAR, rest + cell(m, POOL, QUOTE, 0))
+    return min(FAR, text_rest(m, record, first + place) + quotes * cell(m, POOL, QUOTE, 0))
 
 
 @inner

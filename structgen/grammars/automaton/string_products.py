@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import itertools
 from bisect import bisect_left
-from collections.abc import Hashable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -19,8 +18,14 @@ __all__ = ["MAX_LANGUAGES", "product", "sizes"]
 MAX_LANGUAGES = 62
 MAX_STATES = 10_000
 
-_Move = tuple[int, int, Hashable]
+MANY = 1 << 20
+"""No object has so many keys."""
+
+_State = tuple[int, ...]
+_Move = tuple[int, int, _State]
 """First rank, last rank, target."""
+_States = tuple[_State | None, ...]
+"""Of all languages; ``None`` where a text is in none of its prefixes."""
 
 
 class _Texts:
@@ -32,13 +37,13 @@ class _Texts:
         self._ranks: list[tuple[int, ...]] = [
             tuple(ranks[end - len(text) : end]) for text, end in zip(ordered, ends, strict=True)
         ]
-        self.start: Hashable = (0, len(texts), 0)
+        self.start: _State = (0, len(texts), 0)
 
-    def accepts(self, state: Any) -> bool:
+    def accepts(self, state: _State) -> bool:
         first, _, depth = state
         return len(self._ranks[first]) == depth
 
-    def moves(self, state: Any) -> list[_Move]:
+    def moves(self, state: _State) -> list[_Move]:
         first, end, depth = state
         first += self.accepts(state)
         found: list[_Move] = []
@@ -56,13 +61,13 @@ class _Bounded:
     def __init__(self, language: Language) -> None:
         self._dfa = ranked(language.dfa)
         self._low, self._high = language.low, language.high
-        self.start: Hashable = (0, 0)
+        self.start: _State = (0, 0)
 
-    def accepts(self, state: Any) -> bool:
+    def accepts(self, state: _State) -> bool:
         value, count = state
-        return bool(self._dfa.labels[value]) and int(count) >= self._low
+        return self._dfa.labels[value] != 0 and count >= self._low
 
-    def moves(self, state: Any) -> list[_Move]:
+    def moves(self, state: _State) -> list[_Move]:
         value, count = state
         count = min(count + 1, self._low) if self._high is None else count + 1
         if self._high is not None and count > self._high:
@@ -85,9 +90,9 @@ def product(languages: Sequence[Language]) -> RankedDfa:
     if len(languages) > MAX_LANGUAGES:
         raise GrammarLimitExceeded(f"more than {MAX_LANGUAGES} languages of keys in one object; use fewer patterns")
     parts = [_Texts(one.texts) if one.texts is not None else _Bounded(one) for one in languages]
-    start: tuple[Hashable, ...] = tuple(part.start for part in parts)
-    numbers: dict[tuple[Hashable, ...], int] = {start: 0}
-    order = [start]
+    start: _States = tuple(part.start for part in parts)
+    numbers: dict[_States, int] = {start: 0}
+    order: list[_States] = [start]
     moves: list[list[tuple[int, int, int]]] = []
     for state in order:
         found: list[tuple[int, int, int]] = []
@@ -108,13 +113,13 @@ def product(languages: Sequence[Language]) -> RankedDfa:
     return _trimmed(moves, labels)
 
 
-def _common(each: list[list[_Move]]) -> list[tuple[int, int, tuple[Hashable, ...]]]:
+def _common(each: list[list[_Move]]) -> list[tuple[int, int, _States]]:
     """What all move on together, cut where any of them changes; ``None`` for one that does not move on."""
     cuts = sorted({cut for moves in each for first, last, _ in moves for cut in (first, last + 1)} | {LAST_RANK + 1})
     places = [0] * len(each)
-    found: list[tuple[int, int, tuple[Hashable, ...]]] = []
+    found: list[tuple[int, int, _States]] = []
     for first, following in itertools.pairwise(cuts):
-        targets: list[Hashable] = []
+        targets: list[_State | None] = []
         for number, moves in enumerate(each):
             while places[number] < len(moves) and moves[places[number]][1] < first:
                 places[number] += 1
@@ -148,23 +153,33 @@ def _trimmed(moves: list[list[tuple[int, int, int]]], labels: list[int]) -> Rank
     )
 
 
-def sizes(automaton: RankedDfa, entries: int, most: int) -> list[tuple[int, ...]] | None:
-    """For each language: by state, how many texts lead from it into the language, ``most + 1`` for more than ``most``.
+def sizes(automaton: RankedDfa, entries: int) -> list[tuple[int, ...]] | None:
+    """For each language: by state, how many texts lead from it into the language; `MANY` for so many or more.
 
-    ``None`` where there are more wherever there are any.
+    ``None`` where there are many wherever there are any.
     """
-    starts, targets = [int(one) for one in automaton.starts], [int(one) for one in automaton.targets]
-    counts = [int(last) - int(first) + 1 for first, last in zip(automaton.firsts, automaton.lasts, strict=True)]
-    found: list[tuple[int, ...]] = []
-    for entry in range(entries):
-        ends = [label >> entry & 1 for label in automaton.labels]
-        now, before = list(ends), list[int]()
-        while now != before:
-            before = list(now)
-            for state in range(len(ends) - 1, -1, -1):
-                places = range(starts[state], starts[state + 1])
-                total = ends[state] + sum(counts[place] * now[targets[place]] for place in places)
-                now[state] = min(total, most + 1)
-        found.append(tuple(now))
-    has_few = any(0 < size <= most for one in found for size in one)
-    return found if has_few else None
+    found = [_sizes_of(automaton, entry) for entry in range(entries)]
+    return found if any(0 < size < MANY for one in found for size in one) else None
+
+
+def _sizes_of(automaton: RankedDfa, entry: int) -> tuple[int, ...]:
+    """Counted from the ends; whatever leads to a circle is never reached, and leads to many."""
+    moves: list[list[tuple[int, int]]] = [[] for _ in automaton.labels]  # of each state: target, characters
+    before: list[list[int]] = [[] for _ in automaton.labels]
+    for state in range(len(moves)):
+        for place in range(automaton.starts[state], automaton.starts[state + 1]):
+            target = int(automaton.targets[place])
+            if automaton.masks[target] >> entry & 1:
+                moves[state].append((target, int(automaton.lasts[place]) + 1 - int(automaton.firsts[place])))
+                before[target].append(state)
+    waiting = [len(one) for one in moves]
+    counts = [MANY if mask >> entry & 1 else 0 for mask in automaton.masks]
+    done = [state for state, count in enumerate(waiting) if not count and counts[state]]
+    for state in done:
+        total = sum(counts[target] * characters for target, characters in moves[state])
+        counts[state] = min(MANY, total + (automaton.labels[state] >> entry & 1))
+        for earlier in before[state]:
+            waiting[earlier] -= 1
+            if not waiting[earlier]:
+                done.append(earlier)
+    return tuple(counts)

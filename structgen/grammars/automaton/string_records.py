@@ -58,10 +58,14 @@ MANY_TEXTS = 8
 @inner
 def _hash_record(m: Memory, record: int) -> int:
     """Of what tells records apart: the columns up to `X_COUNT`."""
-    value: Any = np.uint64(14695981039346656037)
-    for column in range(X_COUNT + 1):
-        value = (value ^ np.uint64(cell(m, RECORDS, record, column))) * np.uint64(1099511628211)
-    return int64((value ^ (value >> np.uint64(29))) & np.uint64(0x7FFFFFFF))
+    value: Any = np.uint64(0)
+    factor: Any = np.uint64(0x9E3779B97F4A7C15)
+    for column in range(X_COUNT + 1):  # products that do not wait for each other
+        value ^= np.uint64(cell(m, RECORDS, record, column)) * factor
+        factor *= np.uint64(0xD1342543DE82EF95)
+    value ^= value >> np.uint64(32)
+    value *= np.uint64(0x9E3779B97F4A7C15)
+    return int64(value >> np.uint64(33))
 
 
 @inner

@@ -63,7 +63,6 @@ __all__ = [
     "is_bounded",
     "text_place",
     "text_rest",
-    "value_rest",
 ]
 
 # Phases beside those of `spelling`; FULL is added to a partial character's.
@@ -196,7 +195,7 @@ def _text_distance(m: Memory, record: int) -> int:
 
 
 @inner
-def value_rest(m: Memory, record: int) -> int:
+def _value_rest(m: Memory, record: int) -> int:
     """The bytes before the closing quote of the cheapest text that the automaton still accepts."""
     value, phase = cell(m, RECORDS, record, X_VALUE), cell(m, RECORDS, record, X_PHASE)
     if value < 0:
@@ -224,5 +223,5 @@ def distance_of(m: Memory, record: int) -> int:
     if count >= 0 or (quotes == 2 and is_bounded(m, cell(m, RECORDS, record, X_MACHINE))):
         best = bounded_rest(m, record, max(count, 0))
     else:
-        best = min(_text_distance(m, record), value_rest(m, record))
+        best = min(_text_distance(m, record), _value_rest(m, record))
     return min(FAR, best + quotes * cell(m, POOL, QUOTE, 0))

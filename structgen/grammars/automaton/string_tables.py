@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import itertools
+from bisect import bisect_left
 from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from structgen.grammars.automaton._jit import Int32Array
-from structgen.grammars.automaton.string_costs import (
-    costs_of,
-    nearest_ends,
-    spelling_costs,
-    text_costs,
-    weight_of,
-)
+from structgen.grammars.automaton.string_costs import costs_of, nearest_ends, spelling_costs, weight_of
 from structgen.grammars.automaton.string_lengths import StateLengths, lengths_of
 from structgen.grammars.automaton.string_products import product, sizes
-from structgen.grammars.automaton.string_values import ANY, RankedDfa, ranked, sorted_by_rank
+from structgen.grammars.automaton.string_texts import Texts, texts_of
+from structgen.grammars.automaton.string_values import ANY, RankedDfa, ranked
 from structgen.grammars.automaton.tables import (
     D_COUNT,
     D_DISTANCE,
@@ -42,10 +38,12 @@ from structgen.grammars.automaton.tables import (
     G_SET_WORDS,
     G_SETS,
     G_SIZES,
+    G_START,
     G_TEXT,
     G_TEXT_END,
     G_VALUE,
     G_WEIGHT,
+    HOLE,
     INTERVALS,
     MACHINES,
     N_FROM,
@@ -57,7 +55,6 @@ from structgen.grammars.automaton.tables import (
     N_TO,
     N_VALUES,
     POOL,
-    T_COST,
     T_FIRST,
     T_LABEL,
     T_LENGTH,
@@ -98,6 +95,7 @@ class StringTables:
         self._machines: dict[Language, int] = {}
         self._values: dict[CharDfa | None, int] = {}
         self._lengths: dict[CharDfa | None, dict[int, int]] = {}
+        self._marking: dict[int, RankedDfa | None] = {}  # of keys: what says which languages hold a name
         self._append(POOL, N_POOL, spelling_costs(single)[:, None])
         self._values[None] = self._automaton(ANY, (0,))
         self._tables[VALUES][ANY_VALUE, D_LONGEST] = ENDLESS
@@ -108,7 +106,7 @@ class StringTables:
         if machine is None:
             fields = {G_RULE: rule, G_VALUE: -1, G_HIGH: ENDLESS}
             if language.texts is not None:
-                fields |= self._texts(language.texts)
+                fields |= self._texts(texts_of(language.texts, self._single))
             else:
                 fields[G_VALUE] = self._value(language.dfa)
                 if language.low or language.high is not None:
@@ -134,30 +132,65 @@ class StringTables:
             The languages of the others take too many states together.
         """
         fields = {G_RULE: rule, G_IS_KEYS: 1, G_VALUE: -1, G_HIGH: ENDLESS, G_ENTRIES: len(others)}
+        automaton = self._others(others, fields)
         if names:
             numbers = {name: number for number, name in enumerate(names)}
-            fields |= self._texts(tuple(sorted(names)))
-            first, end = fields[G_TEXT], fields[G_TEXT_END]
-            ordered, _ = sorted_by_rank(tuple(sorted(names)))
-            self._tables[TEXTS][first:end, T_LABEL] = [numbers[name] for name in ordered]
+            texts = texts_of(tuple(sorted(names)), self._single)
+            fields |= self._texts(texts)
+            rows = self._tables[TEXTS][fields[G_TEXT] : fields[G_TEXT_END]]
+            rows[:, T_LABEL] = [numbers[text] for text in texts.texts]
+            if automaton is not None:
+                _mark(rows, texts, automaton)
+        machine = self._machine(fields)
+        self._marking[machine] = automaton
+        return machine
+
+    def with_name(self, keys: int, name: str) -> int:
+        """The machine ``keys`` with one more declared key, whose number is that of the names so far."""
+        row, automaton = self._tables[MACHINES][keys], self._marking[keys]
+        first, end = int(row[G_TEXT]), int(row[G_TEXT_END])
+        text = texts_of((name,), self._single)
+        new = np.array(text.rows)
+        new[:, T_FIRST] = self._append(POOL, N_POOL, text.ranks[:, None])
+        new[:, T_LABEL] = end - first
+        if automaton is not None:
+            _mark(new, text, automaton)
+        place = first + self._place_of(text.ranks, first, end)
+        texts = self._tables[TEXTS]
+        first = self._append(TEXTS, N_TEXTS, np.concatenate((texts[first:place], new, texts[place:end])))
+        machine = self._append(MACHINES, N_MACHINES, np.array(row)[None])
+        self._tables[MACHINES][machine, [G_TEXT, G_TEXT_END, G_START]] = first, self._tables.count(N_TEXTS), HOLE
+        self._marking[machine] = automaton
+        return machine
+
+    def _place_of(self, ranks: Int32Array, first: int, end: int) -> int:
+        """How many of the texts from ``first`` to ``end`` come before one of these ranks."""
+        texts, pool, wanted = self._tables[TEXTS], self._tables[POOL], [int(rank) for rank in ranks]
+
+        def ranks_of(place: int) -> list[int]:
+            start, length = int(texts[place, T_FIRST]), int(texts[place, T_LENGTH])
+            return [int(rank) for rank in pool[start : start + length, 0]]
+
+        return bisect_left(range(first, end), wanted, key=ranks_of)
+
+    def _others(self, others: Sequence[Language], fields: dict[int, int]) -> RankedDfa | None:
+        """Write the automaton of ``others``; returns it where names are to be marked with its labels."""
+        if all(one is NOTHING for one in others):
+            return None
         if len(others) == 1 and others[0].texts is None and not others[0].low and others[0].high is None:
             fields[G_VALUE] = self._value(others[0].dfa)
-            if others[0].dfa is None:
-                return self._machine(fields)
             automaton = ranked(others[0].dfa)
-        elif any(one is not NOTHING for one in others):
+        else:
             automaton = product(others)
             nearest = nearest_ends(automaton, len(others), self._single)
             fields[G_VALUE] = self._automaton(automaton, tuple(map(min, zip(*nearest, strict=True))))
             fields[G_NEAREST] = self._by_state(nearest)
-        else:
-            return self._machine(fields)
         fields[G_FIRST_VALUE] = fields[G_VALUE]
-        few = sizes(automaton, len(others), len(names))
-        if few is not None:
-            fields[G_SIZES] = self._by_state(few)
-            self._mark_names(fields[G_TEXT], fields[G_TEXT_END], automaton)
-        return self._machine(fields)
+        few = sizes(automaton, len(others)) if automaton is not ANY else None
+        if few is None:
+            return None
+        fields[G_SIZES] = self._by_state(few)
+        return automaton
 
     def _by_state(self, numbers: Sequence[tuple[int, ...]]) -> int:
         """Write a number for each language and state, those of a state together."""
@@ -170,14 +203,9 @@ class StringTables:
         row[0, list(fields)] = list(fields.values())
         return self._append(MACHINES, N_MACHINES, row)
 
-    def _texts(self, texts: tuple[str, ...]) -> dict[int, int]:
-        texts, ranks = sorted_by_rank(texts)
-        lengths = list(map(len, texts))
-        pool = self._append(POOL, N_POOL, ranks[:, None])
-        rows = np.zeros((len(texts), 6), np.int32)
-        rows[:, T_LENGTH] = lengths
-        rows[:, T_FIRST] = pool + np.cumsum(lengths) - lengths
-        rows[:, T_COST] = text_costs(ranks, lengths, self._single)
+    def _texts(self, texts: Texts) -> dict[int, int]:
+        rows = np.array(texts.rows)
+        rows[:, T_FIRST] += self._append(POOL, N_POOL, texts.ranks[:, None])
         first = self._append(TEXTS, N_TEXTS, rows)
         return {G_TEXT: first, G_TEXT_END: first + len(rows)}
 
@@ -228,12 +256,6 @@ class StringTables:
             G_FIRST_VALUE: value,
         }
 
-    def _mark_names(self, first: int, end: int, automaton: RankedDfa) -> None:
-        """Say of each declared name which languages of others hold it too."""
-        texts, ranks = self._tables[TEXTS][first:end], self._tables[POOL][:, 0]
-        labels = [_label_of(automaton, ranks[int(row[T_FIRST]) :][: int(row[T_LENGTH])]) for row in texts]
-        texts[:, T_MASK], texts[:, T_MASK_2] = _in_words(labels)
-
     def _append(self, table: int, count: int, rows: Int32Array) -> int:
         """Add rows behind those in use; returns the number of the first."""
         first = self._tables.count(count)
@@ -247,12 +269,19 @@ def _in_words(masks: Sequence[int]) -> tuple[list[int], list[int]]:
     return [mask & _LOW_BITS for mask in masks], [mask >> 31 for mask in masks]
 
 
+def _mark(rows: Int32Array, texts: Texts, automaton: RankedDfa) -> None:
+    """Say of each text which languages of others hold it too."""
+    ends = [int(end) for end in texts.rows[:, T_LENGTH].cumsum()]
+    labels = [_label_of(automaton, texts.ranks[start:end]) for start, end in itertools.pairwise([0, *ends])]
+    rows[:, T_MASK], rows[:, T_MASK_2] = _in_words(labels)
+
+
 def _label_of(automaton: RankedDfa, ranks: Int32Array) -> int:
     """The languages that hold the text with these ranks."""
     state = 0
     for rank in ranks:
-        first, end = automaton.starts[state], automaton.starts[state + 1]
-        place = first + int(np.searchsorted(automaton.lasts[first:end], rank))
+        first, end = int(automaton.starts[state]), int(automaton.starts[state + 1])
+        place = bisect_left(automaton.lasts, rank, first, end)
         if place == end or automaton.firsts[place] > rank:
             return 0
         state = int(automaton.targets[place])

@@ -37,7 +37,7 @@ from structgen.grammars.automaton.string_keys import (
     key_label,
     key_name,
     key_others,
-    key_rest,
+    other_rest,
     others_of,
 )
 from structgen.grammars.automaton.string_records import intern_record, write_record
@@ -107,6 +107,7 @@ __all__ = [
     "key_name",
     "key_others",
     "key_start",
+    "other_rest",
     "string_start",
     "string_step",
     "undeclared",

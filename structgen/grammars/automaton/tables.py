@@ -80,11 +80,11 @@ _TABLES = {
     MEMO: _Table(3, 2048, kept=False),
     NODE_WORK: _Table(2, 1024),
     STATE_WORK: _Table(5, 512),
-    OBJECTS: _Table(14, 16),
+    OBJECTS: _Table(15, 16),
     NAMES: _Table(4, 64),
     OTHERS: _Table(4, 16),
-    ARRAYS: _Table(7, 16),
-    PLACES: _Table(3, 32),
+    ARRAYS: _Table(8, 16),
+    PLACES: _Table(4, 32),
     WAYS: _Table(3, 32),
     WORDS: _Table(1, 1024),
     REGISTERS: _Table(10, 256),
@@ -101,7 +101,7 @@ _TABLES = {
     MACHINES: _Table(17, 8),
     RECORDS: _Table(13, 512),
     RECORD_HASH: _Table(1, 1024, kept=False),
-    LINKS: _Table(5, 256, kept=False),
+    LINKS: _Table(7, 256, kept=False),
     JOBS: _Table(5, 64),
     CLOSERS: _Table(2, 128),
     EXCEPTIONS: _Table(2, 128),
@@ -146,11 +146,11 @@ F_FINAL, F_BYTES, F_TOKENS, F_CALLS, F_LABEL, F_FRAME = 1, 2, 4, 8, 16, 32
 
 # OBJECTS, NAMES, OTHERS, ARRAYS, PLACES, WAYS: what may stand in an object or array (see `frame_tables`).
 O_RULE, O_KEYS, O_NAMES, O_FIRST_NAME, O_OTHERS, O_FIRST_OTHER, O_LOW, O_HIGH, O_ORDERED = range(9)
-O_IMPLICATIONS, O_FIRST_IMPLICATION, O_OBLIGATIONS, O_WORDS, O_IS_SET = range(9, 14)
+O_IMPLICATIONS, O_FIRST_IMPLICATION, O_OBLIGATIONS, O_WORDS, O_IS_SET, O_SPACED = range(9, 15)
 N_RULE, N_REQUIRED, N_COST, N_VALUE_COST = range(4)
 H_RULE, H_MEETS, H_COST, H_VALUE_COST = range(4)
-A_RULE, A_PREFIX, A_FIRST_PLACE, A_LOW, A_HIGH, A_COUNTERS, A_FIRST_COUNTER = range(7)
-P_FIRST_WAY, P_WAYS, P_COUNTS = range(3)
+A_RULE, A_PREFIX, A_FIRST_PLACE, A_LOW, A_HIGH, A_COUNTERS, A_FIRST_COUNTER, A_SPACED = range(8)
+P_FIRST_WAY, P_WAYS, P_MAY_COUNT, P_MUST_COUNT = range(4)
 Y_RULE, Y_COUNTS, Y_COST = range(3)
 
 # REGISTERS: what an object or array has had so far, and what follows from it (see `registers`).
@@ -180,7 +180,7 @@ M_ONE, M_OTHER, M_SET = range(3)
 
 # LINKS: the interiors (see `interiors`) that this automaton has used, by leaf, trie, node and state; an interior of -1:
 # the state is walked.
-LINK_LEAF, LINK_TRIE, LINK_NODE, LINK_STATE, LINK_INTERIOR = range(5)
+LINK_LEAF, LINK_TRIE, LINK_NODE, LINK_STATE, LINK_INTERIOR, LINK_VARIANT, LINK_VARIANT_2 = range(7)
 
 # JOBS: what a mask has still to walk: what is below a node of a trie, from a closed set, but for some EXCEPTIONS.
 # EXCEPTIONS: tokens, and whether they were in the mask before. CLOSERS: nodes of a trie at which a text, of TEXTS, has
@@ -214,12 +214,13 @@ X_SPENT, X_BASE, X_MASK, X_MASK_2, X_STATE = range(8, 13)
 
 # COUNTS: rows in use, and the few scalars.
 N_NODES, N_BYTESETS, N_RULES, N_STATES, N_STATE_NODES, N_CALLS, N_SETS, N_ITEMS, N_MEMO = range(9)
-C_NODE_EPOCH, C_STATE_EPOCH, C_BACK, C_WANTED_TABLE, C_WANTED_RULE, C_LAYOUT = range(9, 15)
+C_NODE_EPOCH, C_STATE_EPOCH, C_BACK, C_WANTED_TABLE, C_WANTED_RULE = range(9, 14)
 N_ROWS, N_OBJECTS, N_NAMES, N_OTHERS, N_ARRAYS, N_PLACES, N_WAYS, N_WORDS, N_REGISTERS = range(15, 24)
 N_SPELLINGS, N_EXTENSIONS, C_KEEPS_SPELLING, C_WANTED_KEYS, C_WANTED_SPELLING = range(24, 29)
 N_POOL, N_TEXTS, N_VALUES, N_INTERVALS, N_MACHINES, N_RECORDS = range(29, 35)
 N_LINKS, N_JOBS, C_WANTED_LEAF, C_WANTED_TRIE, C_WANTED_NODE, C_WANTED_STATE = range(64, 70)
 C_GENERATION, C_BLANK, C_DONE, N_CLOSERS, N_EXCEPTIONS, C_FIRST_EXCEPTION, C_END_EXCEPTION, C_LONGEST = range(70, 78)
+C_WANTED_VARIANT, C_WANTED_VARIANT_2 = range(78, 80)
 
 # The state and the sets that always exist.
 ACCEPT = 0

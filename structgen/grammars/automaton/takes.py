@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from structgen.grammars.automaton._jit import Int64Array, Memory, inner, load
-from structgen.grammars.automaton.frames import NEW_LINE, SPACES, after_undeclared, beyond_space
+from structgen.grammars.automaton.frames import NEW_LINE, SPACES, after_undeclared, beyond_space, undeclared_ways
 from structgen.grammars.automaton.interiors import (
     CHILDREN,
     E_COUNT,
     E_EXITS,
+    E_LABEL,
     E_LIST,
     E_MASK,
+    E_NEXT,
     FIRSTS,
     H_WORDS,
     ROOT,
@@ -32,6 +34,7 @@ from structgen.grammars.automaton.tables import (
     CLOSERS,
     EXCEPTIONS,
     F_FRAME,
+    G_SIZES,
     I_BELOW,
     I_STATE,
     ITEMS,
@@ -41,6 +44,7 @@ from structgen.grammars.automaton.tables import (
     J_SET,
     J_TRIE,
     JOBS,
+    MACHINES,
     N_CLOSERS,
     N_EXCEPTIONS,
     N_JOBS,
@@ -48,16 +52,20 @@ from structgen.grammars.automaton.tables import (
     Q_COUNT,
     Q_FIRST,
     RECORDS,
+    RULES,
     S_COUNT,
     S_FLAGS,
     S_NODES,
     S_PLACE,
+    S_RULE,
     SETS,
     STATES,
     STRING,
     T_LENGTH,
     TEXTS,
+    U_LEAF,
     X_DEPTH,
+    X_MACHINE,
     X_PHASE,
     X_TEXT,
     X_TEXT_END,
@@ -122,7 +130,7 @@ def _take_leaf(
             return NOT_TAKEN
         if cell(m, RECORDS, record, X_VALUE) < 0:
             return _take_texts(m, s, trie, node, state, 0, below, row)
-    interior = find_interior(m, s, leaf, trie, node, state, path)
+    interior = find_interior(m, s, leaf, 0, trie, node, state, path)
     if interior == 0:
         return NOT_TAKEN
     _add_tokens(m, s, interior, row)
@@ -141,7 +149,7 @@ def _take_space(
     m: Memory, s: Memory, trie: int, node: int, state: int, below: int, path: Int64Array, row: Memory
 ) -> int:
     space, beyond = cell(m, STATES, state, S_PLACE) % SPACES, beyond_space(m, state)
-    interior = find_interior(m, s, SPACE, trie, node, WHITE_SPACE - space, path)
+    interior = find_interior(m, s, SPACE, 0, trie, node, WHITE_SPACE - space, path)
     _add_tokens(m, s, interior, row)
     if load(s, interior + E_EXITS):
         add_job(m, interior, ROOT, entered(m, beyond, below), 0, 0)
@@ -207,35 +215,54 @@ def _except_closers(m: Memory, s: Memory, trie: int, node: int, closer: int) -> 
 def _take_key(m: Memory, s: Memory, trie: int, node: int, state: int, below: int, path: Int64Array, row: Memory) -> int:
     """A key: the texts in it are declared, and any other string may be an undeclared one, or none may."""
     key = -cell(m, STATES, state, S_PLACE)
-    record, after = cell(m, STATES, key, S_NODES), after_undeclared(m, state, key)
-    if after == NO_STATE:
+    record, ways = cell(m, STATES, key, S_NODES), undeclared_ways(m, state, key)
+    if ways == 0:
         return _take_texts(m, s, trie, node, key, state, below, row)
-    if cell(m, RECORDS, record, X_PHASE) != NONE or cell(m, RECORDS, record, X_VALUE) != ANY_VALUE:
-        return NOT_TAKEN
     text, end = cell(m, RECORDS, record, X_TEXT), cell(m, RECORDS, record, X_TEXT_END)
-    first, closer, leaf = get_count(m, N_EXCEPTIONS), get_count(m, N_CLOSERS), ANY_STRING
+    machine = cell(m, RECORDS, record, X_MACHINE)
+    if cell(m, RECORDS, record, X_PHASE) != NONE or (end and cell(m, MACHINES, machine, G_SIZES)):
+        return NOT_TAKEN
+    leaf, variant = ANY_STRING, 0
+    if cell(m, RECORDS, record, X_VALUE) != ANY_VALUE:
+        leaf, variant = cell(m, RULES, cell(m, STATES, state, S_RULE), U_LEAF), ways << 1
+    first, closer = get_count(m, N_EXCEPTIONS), get_count(m, N_CLOSERS)
     if end:
-        walk_texts(m, s, trie, node, key, state, 0)
+        if variant:  # else a token inside a declared key is one inside an undeclared one
+            begin_row(m, load(s, H_WORDS), row)
+        walk_texts(m, s, trie, node, key, state, row if variant else 0)
         _except_closers(m, s, trie, node, closer)
         if cell(m, TEXTS, text, T_LENGTH) == cell(m, RECORDS, record, X_DEPTH):
-            leaf = UNCLOSED
+            variant |= UNCLOSED
         key = undeclared(m, key)
     last = get_count(m, N_EXCEPTIONS)
-    interior = find_interior(m, s, leaf, trie, node, key, path)
+    interior = find_interior(m, s, leaf, variant, trie, node, key, path)
+    _add_but(m, s, interior, first, last, row)
+    while interior:
+        if load(s, interior + E_EXITS):
+            label = (
+                load(s, interior + E_LABEL)
+                | load(s, interior + E_LABEL + 1) << 31
+                | load(s, interior + E_LABEL + 2) << 62
+            )
+            after = after_undeclared(m, state, label if label else ways)
+            add_job(m, interior, ROOT, entered(m, after, below), first, last)
+        interior = load(s, interior + E_NEXT)
+    if end:
+        _add_closers(m, s, trie, closer, state, below, row)
+    return 0
+
+
+@inner
+def _add_but(m: Memory, s: Memory, interior: int, first: int, last: int, row: Memory) -> None:
+    """Add the tokens of ``interior`` but for some exceptions."""
     if first < last:
         begin_row(m, load(s, H_WORDS), row)
     for one in range(first, last):
         put(m, EXCEPTIONS, one, 1, has_bit(row, cell(m, EXCEPTIONS, one, 0)))
     _add_tokens(m, s, interior, row)
     for one in range(first, last):
-        token = cell(m, EXCEPTIONS, one, 0)
-        if has_bit(row, token) and not cell(m, EXCEPTIONS, one, 1):
-            clear_bit(row, token)
-    if load(s, interior + E_EXITS):
-        add_job(m, interior, ROOT, entered(m, after, below), first, last)
-    if end:
-        _add_closers(m, s, trie, closer, state, below, row)
-    return 0
+        if not cell(m, EXCEPTIONS, one, 1):
+            clear_bit(row, cell(m, EXCEPTIONS, one, 0))
 
 
 @inner

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from structgen.grammars.automaton.facts import Called, Facts, Lengths
-from structgen.grammars.automaton.string_costs import shortest_string
+from structgen.grammars.automaton.string_texts import shortest_string
 from structgen.grammars.automaton.tables import FAR
 from structgen.grammars.expr import Rule
 from structgen.grammars.values import ArraySpec, ArrayValue, Item, ObjectSpec, ObjectValue, Regular, StringValue, Value
@@ -107,15 +107,34 @@ def object_tokens(spec: ObjectSpec, facts: _Known) -> int:
     return min(FAR, total)
 
 
+def _elements_to(spec: ArraySpec, counter: int) -> int:
+    """The elements that an array has when it is long enough and ``counter`` has its least (see `registers`)."""
+    elements, gained = 0, 0
+    while elements < spec.low or gained < spec.contains[counter].low:
+        is_rest = elements >= len(spec.prefix)
+        may = any(counter in way.counts for way in (spec.rest if is_rest else spec.prefix[elements]))
+        times = 1
+        if is_rest:
+            times = max(1, spec.low - elements, (spec.contains[counter].low - gained) * may)
+            if gained < spec.contains[counter].low and not may:
+                return FAR
+        elements, gained = elements + times, gained + times * may
+    return elements
+
+
+def _elements(spec: ArraySpec) -> int:
+    """So many elements suffice."""
+    return min(FAR, max(spec.low, sum(_elements_to(spec, counter) for counter in range(len(spec.contains)))))
+
+
 def _is_array_productive(spec: ArraySpec, facts: _Known) -> bool:
-    needed = max(spec.low, sum(one.low for one in spec.contains))
-    places = [*spec.prefix[:needed], *([spec.rest] if needed > len(spec.prefix) else [])]
+    places = [*spec.prefix[: spec.low], *([spec.rest] if spec.low > len(spec.prefix) else [])]
     return all(any(facts[way.value].productive for way in ways) for ways in places)
 
 
 def array_tokens(spec: ArraySpec, facts: _Known) -> int:
     """Tokens that suffice for an array: what a register counts and the opening bracket."""
-    short = max(spec.low, sum(one.low for one in spec.contains))
+    short = _elements(spec)
     total = 2 + sum(_dearest(ways, facts) for ways in spec.prefix[:short])
     if short > len(spec.prefix):
         total += (short - len(spec.prefix)) * _dearest(spec.rest, facts)

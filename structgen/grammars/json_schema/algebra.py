@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 from structgen.errors import GrammarLimitExceeded, InvalidSchema
 from structgen.grammars import language
+from structgen.grammars.json_schema import dialects
 from structgen.grammars.json_schema.array_ways import meet_arrays
 from structgen.grammars.json_schema.assertions import Formats
 from structgen.grammars.json_schema.atoms import ANYTHING, NOTHING, Atom, Constant, Either, Negation
@@ -64,6 +65,7 @@ class Algebra:
     def __init__(self, formats: Formats) -> None:
         self.formats = formats
         self._conjunctions = Conjunctions()
+        self.anything, self.nothing = self._conjunctions.anything, self._conjunctions.nothing
         self._constants: dict[str, Constant] = {}
         self._parts: dict[Location, ObjectPart] = {}
         self._members: dict[tuple[str, Atom], ObjectPart] = {}
@@ -145,7 +147,11 @@ class Algebra:
         key = wanted | track << 7
         found = atom.ways.get(key)
         if found is None:
-            found = self._computed(atom, wanted, track, key)
+            if isinstance(atom, Location) and not atom.read() & dialects.IN_PLACE:
+                found = self.subschema(atom).assertions_hold(wanted, track)
+                atom.remember(key, found)
+            else:
+                found = self._computed(atom, wanted, track, key)
         return found
 
     def product_of(self, atoms: Iterable[Atom], wanted: int, track: int = 0) -> Ways:
@@ -180,9 +186,10 @@ class Algebra:
         return kinds
 
     def _expanded(self, conjunction: Conjunction, wanted: int) -> Ways:
-        wanted &= self._kinds(conjunction)
         atoms = conjunction.atoms
-        return self.ways(atoms[0], wanted) if len(atoms) == 1 else self.product_of(atoms, wanted)
+        if len(atoms) == 1:
+            return self.ways(atoms[0], wanted)
+        return self.product_of(atoms, wanted & self._kinds(conjunction))
 
     def _computed(self, atom: Atom, wanted: int, track: int, key: int) -> Ways:
         # That a member is plainly empty is asked while its object is computed, but of scalars only: these two never mix.
@@ -192,16 +199,17 @@ class Algebra:
             return free(wanted) if atom.is_negated else NO_WAY
         if atom.is_opposite_open(level):
             raise InvalidSchema(atom.pointer, "it is defined by its own negation")
-        opened = atom.opened[level] = self._depth
+        before, opened = atom.opened, self._depth
+        atom.opened = (before[0], opened) if level else (opened, before[1])
         outer, self._lowest = self._lowest, _FAR
         self._depth += 1
         found = self._compute(atom, wanted, track)
         self._depth -= 1
-        atom.opened[level] = -1
+        atom.opened = before
         if self._lowest < opened:  # true only inside of the outer circle
             self._lowest = min(outer, self._lowest)
         else:
-            atom.ways[key] = found
+            atom.remember(key, found)
             self._lowest = outer
         return found
 

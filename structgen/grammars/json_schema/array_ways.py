@@ -166,18 +166,14 @@ def _never_counts(algebra: Algebra, way: ArrayWay, counter: Counter) -> bool:
 def _always_counts(algebra: Algebra, way: ArrayWay, counter: Counter) -> bool:
     """Whether plainly every element is counted, from the counter's start."""
     return all(
-        algebra.is_hopeless((*atoms, atom.negation))
-        for atom in counter.atoms
-        for atoms in _element_atoms(way, counter)
+        algebra.is_hopeless((*atoms, atom.negation)) for atom in counter.atoms for atoms in _element_atoms(way, counter)
     )
 
 
 def _element_atoms(way: ArrayWay, counter: Counter) -> list[tuple[Atom, ...]]:
     """What the elements at the counter's start and at each later place that is another must meet."""
     last = max((counter.start, *(len(part.places) for part in way.parts)))
-    return [
-        tuple(dict.fromkeys(part.atom_at(place) for part in way.parts)) for place in range(counter.start, last + 1)
-    ]
+    return [tuple(dict.fromkeys(part.atom_at(place) for part in way.parts)) for place in range(counter.start, last + 1)]
 
 
 def _cannot_be(algebra: Algebra, parts: tuple[ArrayPart, ...], place: int) -> bool:

@@ -7,7 +7,12 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from structgen.grammars.json_schema.ways import Ways
 
-__all__ = ["ANYTHING", "NOTHING", "Atom", "Constant", "Either", "Negation"]
+__all__ = ["ANYTHING", "CLOSED", "NOTHING", "Atom", "Constant", "Either", "Negation"]
+
+
+CLOSED = (-1, -1)
+NO_WAYS_YET: dict[int, Ways] = {}
+"""What all atoms share before anything is known of them: most of them are looked at in one way only."""
 
 
 class Atom:
@@ -19,7 +24,7 @@ class Atom:
         Where it comes from, for people.
     ways : dict of int to Ways
         How it can be met, by what was asked for; kept by the algebra.
-    opened : list of int
+    opened : tuple of int
         Depths at which it is being computed, -1 where it is not: for scalars, and for all types; kept by the algebra.
     kinds : int
         The types that values can have at most, -1 where not yet known; kept by the algebra.
@@ -29,8 +34,8 @@ class Atom:
 
     def __init__(self, pointer: str) -> None:
         self.pointer = pointer
-        self.ways: dict[int, Ways] = {}
-        self.opened = [-1, -1]
+        self.ways: dict[int, Ways] = NO_WAYS_YET
+        self.opened = CLOSED
         self.kinds = -1
         self._negation: Atom | None = None
 
@@ -43,6 +48,12 @@ class Atom:
     def has_negation(self) -> bool:
         """Whether its negation has been made."""
         return self._negation is not None
+
+    def remember(self, key: int, ways: Ways) -> None:
+        """Keep ``ways`` under ``key``."""
+        if self.ways is NO_WAYS_YET:
+            self.ways = {}
+        self.ways[key] = ways
 
     def is_opposite_open(self, level: int) -> bool:
         """Whether the negation is being computed at this place of `opened`."""

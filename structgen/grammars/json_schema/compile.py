@@ -35,19 +35,17 @@ def compile_json_schema(
     property_order: str = "schema",
     numbers: str = "canonical",
     formats: str = "assert",
-    whitespace: str | tuple[str, str] = "flexible",
+    whitespace: str = "flexible",
     strict_formats: bool = False,
     **limits: Unpack[Limits],
 ) -> TokenAutomaton:
     """The automaton of the JSON texts that ``schema`` allows, in the documented layout.
 
-    Keywords held now: ``type``, ``properties``, ``required``, ``items``, ``enum``, ``const``, ``anyOf``, ``$ref`` and
-    ``additionalProperties: false``, in any combination. Every other assertion of the specification is refused; other
-    words are annotations.
+    Every keyword of the five drafts is held, in any combination and with the specification's meaning; what cannot be
+    held exactly is refused. Words that are no keywords are annotations.
 
     Layout: between tokens at most ``" "`` or a line feed and up to 64 spaces; keys in the order of ``properties``,
-    then of ``$ref`` and ``anyOf`` by first mention, then undeclared required keys. An object holds no keys but these,
-    also where the schema would allow more.
+    then of in-place applicators by first mention, then undeclared required keys, then others; no key twice.
 
     Parameters
     ----------
@@ -59,13 +57,17 @@ def compile_json_schema(
         URI of the meta-schema where ``$schema`` says nothing; 2020-12 by default.
     registry : mapping of str to schema, or referencing.Registry, optional
         Documents that ``$ref`` may name, by URI.
-    property_order : {"schema"}
-        Order of an object's keys.
+    property_order : {"schema", "any"}
+        Order of an object's keys: as above, or any.
     numbers : {"canonical", "any"}
         ``"canonical"``: as common writers give them, at most 20 digits before and after the point. ``"any"``: every
-        spelling of a number; integers are refused then.
+        spelling of a number (of at most 40 digits where values are restricted).
     formats : {"assert", "annotate"}
-        Whether ``format`` is an assertion, which is refused, or an annotation.
+        Whether ``format`` is an assertion or an annotation. Formats that no specification names are annotations.
+    whitespace : {"flexible", "compact"}
+        White space between tokens as above, or none.
+    strict_formats : bool
+        Whether unknown formats are refused.
     **limits
         On time, states and memory; see `Limits`.
 
@@ -89,6 +91,7 @@ def compile_json_schema(
         property_order=property_order,
         numbers=numbers,
         formats=formats,
+        whitespace=whitespace,
         strict_formats=strict_formats,
     )
     try:
@@ -104,16 +107,18 @@ def schema_rule(
     property_order: str = "schema",
     numbers: str = "canonical",
     formats: str = "assert",
+    whitespace: str = "flexible",
     strict_formats: bool = False,
 ) -> Rule:
     """The grammar of `compile_json_schema`, without a vocabulary."""
     _check_option("numbers", numbers, ("canonical", "any"))
     _check_option("formats", formats, ("assert", "annotate"))
     _check_option("property_order", property_order, ("schema", "any"))
+    _check_option("whitespace", whitespace, ("flexible", "compact"))
     try:
         places = Places(schema, default_dialect, registry)
         planner = Planner(Algebra(Formats(formats == "assert", strict_formats)))
-        writer = Writer(planner, numbers, ordered=property_order == "schema")
+        writer = Writer(planner, numbers, ordered=property_order == "schema", spaced=whitespace == "flexible")
         return writer.write(places.root)
     except RecursionError as error:
         raise GrammarLimitExceeded("the schema is nested too deeply, or holds itself; flatten it") from error

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from structgen.errors import GrammarLimitExceeded
@@ -71,7 +71,7 @@ class Conjunctions:
         """
         found = self._known.get(atoms)
         if found is None:
-            plain = self._plain(atoms)
+            plain = atoms if len(atoms) == 1 and _is_plain(atoms[0]) else self._plain(atoms)
             found = self._known.get(plain)
             if found is None:
                 found = self._known[plain] = Conjunction(plain)
@@ -101,6 +101,11 @@ class Conjunctions:
             elif isinstance(atom.negation, Location):
                 failed.add(self.contents.number(atom.negation))
         return not held.isdisjoint(failed)
+
+
+def _is_plain(atom: Atom) -> bool:
+    """Whether a lone ``atom`` is at a glance no other word for anything else."""
+    return isinstance(atom, Location) and atom.read() != 0 and not atom.about & dialects.IN_PLACE
 
 
 def _spread(atom: Atom) -> Iterator[Atom]:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from structgen.grammars.json_schema.array_plans import ArrayPlan, ItemPlan
+    from structgen.grammars.json_schema.array_plans import ArrayPlan
     from structgen.grammars.json_schema.conjunctions import Conjunction
 
 __all__ = ["why_not_counted"]

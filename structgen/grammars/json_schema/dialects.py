@@ -99,7 +99,9 @@ def _is_string(value: Any) -> bool:
 _SCHEMA = Form("a schema: an object or a boolean", _is_schema, "schema")
 _SCHEMAS = Form("an array of at least one schema", lambda value: is_array(value) and bool(value), "list")
 _SCHEMA_MAP = Form("an object of schemas", is_object, "map")
-_SCHEMA_OR_LIST = Form("a schema or an array of schemas", lambda value: _is_schema(value) or is_array(value), "schema list")
+_SCHEMA_OR_LIST = Form(
+    "a schema or an array of schemas", lambda value: _is_schema(value) or is_array(value), "schema list"
+)
 _DEPENDENCIES = Form("an object of schemas and arrays of strings", is_object, "map")
 _NUMBER = Form("a number", is_number)
 _STEP = Form("a number above 0", lambda value: is_number(value) and value > 0)

@@ -36,12 +36,14 @@ def kind_name(value: Any) -> str:
 
 def escape_pointer(token: str) -> str:
     """A reference token of a JSON pointer (RFC 6901)."""
-    return token.replace("~", "~0").replace("/", "~1")
+    return token.replace("~", "~0").replace("/", "~1") if "~" in token or "/" in token else token
 
 
 def child_pointer(pointer: str, *tokens: str | int) -> str:
     """The JSON pointer of what lies at ``tokens`` below ``pointer``."""
-    return "/".join((pointer, *(escape_pointer(str(token)) for token in tokens)))
+    for token in tokens:
+        pointer = f"{pointer}/{escape_pointer(token) if isinstance(token, str) else token}"
+    return pointer
 
 
 def copy_json(value: Any, pointer: str = "", marks: frozenset[str] = frozenset()) -> tuple[Any, bool]:

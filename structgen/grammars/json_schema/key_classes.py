@@ -103,7 +103,5 @@ def meeting(algebra: Algebra, classes: Sequence[KeyClass], number: int, obligati
             pieces = [*_outside(pieces, keys)]
         for atom in obligation.atoms:
             pieces = [_with_atom(piece, atom) for piece in pieces]
-        found += [
-            piece for piece in pieces if not piece.keys.is_empty and not _is_impossible(algebra, piece.atoms)
-        ]
+        found += [piece for piece in pieces if not piece.keys.is_empty and not _is_impossible(algebra, piece.atoms)]
     return found

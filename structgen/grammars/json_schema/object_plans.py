@@ -13,7 +13,7 @@ from structgen.grammars.json_schema.atoms import NOTHING, Atom
 from structgen.grammars.json_schema.conjunctions import Conjunction
 from structgen.grammars.json_schema.horn import Clauses
 from structgen.grammars.json_schema.key_classes import KeyClass, key_classes, meeting
-from structgen.grammars.json_schema.ways import ObjectWay
+from structgen.grammars.json_schema.ways import ObjectPart, ObjectWay
 from structgen.grammars.language import Language
 
 if TYPE_CHECKING:
@@ -94,6 +94,8 @@ def object_plans(algebra: Algebra, way: ObjectWay) -> list[ObjectPlan]:
     GrammarLimitExceeded
         There are too many.
     """
+    if len(way.parts) == 1 and not (way.parts[0].patterns or way.keys or way.implications or way.obligations):
+        return [_plain_plan(algebra, way, way.parts[0])]
     declared = _declared(way)
     classes: list[KeyClass] = []
     for one in key_classes(algebra, way):
@@ -105,6 +107,21 @@ def object_plans(algebra: Algebra, way: ObjectWay) -> list[ObjectPlan]:
     if not way.obligations:
         return [_plan(algebra, way, declared, way.required, classes, 0)]
     return list(_with_obligations(algebra, way, declared, classes))
+
+
+def _plain_plan(algebra: Algebra, way: ObjectWay, part: ObjectPart) -> ObjectPlan:
+    """The one plan of what a single ``properties`` says, the most common case."""
+    conjunction = algebra.conjunction
+    values = {name: conjunction(atom) for name, atom in part.properties.items()}
+    additional = conjunction(part.additional)
+    for name in (*way.required, *part.covered):
+        if name not in values:
+            values[name] = algebra.anything if name in part.covered else additional
+    if not all(name.isascii() or language.ALL.contains(name) for name in values):
+        values.update((name, algebra.nothing) for name in values if not language.ALL.contains(name))
+    is_closed = part.additional is NOTHING
+    others = () if is_closed else (OtherKeys(language.ALL, additional, frozenset()),)
+    return ObjectPlan(values, others, way.required, way.low, way.high, (), 0)
 
 
 def _declared(way: ObjectWay) -> dict[str, Atoms]:

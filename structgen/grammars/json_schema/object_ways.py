@@ -27,6 +27,7 @@ __all__ = [
     "with_members",
 ]
 
+
 def absent(algebra: Algebra, name: str) -> ObjectWay:
     """An object without ``name``."""
     return ObjectWay((algebra.member(name, NOTHING),))
@@ -107,9 +108,7 @@ def object_failures(algebra: Algebra, location: Location) -> list[ObjectWay]:
     keywords, part = location.keywords, algebra.object_part(location)
     required = frozenset(keywords.get("required", ()))
     ways = [
-        _wrong_member(algebra, name, atom, required)
-        for name, atom in part.properties.items()
-        if atom is not ANYTHING
+        _wrong_member(algebra, name, atom, required) for name, atom in part.properties.items() if atom is not ANYTHING
     ]
     missing = required - {name for name, atom in part.properties.items() if atom is not ANYTHING}
     if len(missing) == 1:
@@ -197,9 +196,9 @@ def _joined(one: tuple[Any, ...], other: tuple[Any, ...]) -> tuple[Any, ...]:
 
 def _clash(algebra: Algebra, one: tuple[Atom, ...], other: tuple[Atom, ...]) -> bool:
     """Whether plainly no value meets all of both."""
-    if not one or not other:
-        return NOTHING in (one or other)
-    return algebra.is_hopeless(one + other)
+    if NOTHING in one or NOTHING in other:
+        return True
+    return bool(one and other) and algebra.is_hopeless(one + other)
 
 
 def _is_dead(way: ObjectWay) -> bool:
@@ -208,7 +207,9 @@ def _is_dead(way: ObjectWay) -> bool:
         return True
     if way.implications and way.required:
         required = frozenset(way.required)
-        if any(keys <= required and (other is None or NOTHING in way.atoms_of(other)) for keys, other in way.implications):
+        if any(
+            keys <= required and (other is None or NOTHING in way.atoms_of(other)) for keys, other in way.implications
+        ):
             return True
     for part in way.parts:
         if part.additional is NOTHING and not part.patterns:

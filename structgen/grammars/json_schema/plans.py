@@ -5,10 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
+from structgen.grammars import language
+from structgen.grammars.json_schema import dialects
 from structgen.grammars.json_schema.array_plans import ArrayPlan, array_plans
+from structgen.grammars.json_schema.atoms import Atom
 from structgen.grammars.json_schema.conjunctions import Conjunction
+from structgen.grammars.json_schema.location import Location
+from structgen.grammars.json_schema.numbers import NumberSet
 from structgen.grammars.json_schema.object_plans import ObjectPlan, object_plans
-from structgen.grammars.json_schema.ways import Ways
+from structgen.grammars.json_schema.ways import FALSE, NULL, TRUE, Ways
 
 if TYPE_CHECKING:
     from structgen.grammars.json_schema.algebra import Algebra
@@ -20,8 +25,8 @@ class Plan(NamedTuple):
     """What a conjunction comes to."""
 
     scalars: Ways
-    arrays: tuple[ArrayPlan, ...]
-    objects: tuple[ObjectPlan, ...]
+    arrays: tuple[ArrayPlan, ...] = ()
+    objects: tuple[ObjectPlan, ...] = ()
 
     @property
     def is_plainly_satisfiable(self) -> bool:
@@ -55,21 +60,33 @@ class Planner:
 
     def plan(self, conjunction: Conjunction) -> Plan:
         """What ``conjunction`` comes to."""
-        if conjunction.plan is None:
-            ways = self.algebra.expand(conjunction)
-            conjunction.plan = Plan(
-                ways,
-                tuple(plan for way in ways.arrays for plan in array_plans(self.algebra, way, conjunction.pointer)),
-                tuple(plan for way in ways.objects for plan in object_plans(self.algebra, way)),
-            )
-            if conjunction.plan.is_plainly_satisfiable:
+        plan = conjunction.plan
+        if plan is None:
+            plan = conjunction.plan = self._plan(conjunction)
+            if plan.is_plainly_satisfiable:
                 conjunction.satisfiable = True
-        return conjunction.plan
+        return plan
+
+    def _plan(self, conjunction: Conjunction) -> Plan:
+        if len(conjunction.atoms) == 1:
+            plain = _of_type_alone(conjunction.atoms[0])
+            if plain is not None:
+                return plain
+        algebra, ways = self.algebra, self.algebra.expand(conjunction)
+        if not ways.arrays and not ways.objects:
+            return Plan(ways)
+        return Plan(
+            ways,
+            tuple(plan for way in ways.arrays for plan in array_plans(algebra, way, conjunction.pointer)),
+            tuple(plan for way in ways.objects for plan in object_plans(algebra, way)),
+        )
 
     def is_satisfiable(self, conjunction: Conjunction) -> bool:
         """Whether any value meets ``conjunction``."""
         if conjunction.satisfiable is None:
-            self._settle(conjunction)
+            self.plan(conjunction)
+            if conjunction.satisfiable is None:
+                self._settle(conjunction)
         return bool(conjunction.satisfiable)
 
     def _settle(self, conjunction: Conjunction) -> None:
@@ -106,3 +123,23 @@ class Planner:
 
 def _is_known(conjunction: Conjunction) -> bool:
     return bool(conjunction.satisfiable)
+
+
+_TYPES = {
+    "null": Plan(Ways(NULL)),
+    "boolean": Plan(Ways(FALSE | TRUE)),
+    "integer": Plan(Ways(numbers=(NumberSet.integers(),))),
+    "number": Plan(Ways(numbers=(NumberSet.ALL,))),
+    "string": Plan(Ways(strings=(language.ALL,))),
+}
+_PLAIN_INTEGER = Plan(Ways(numbers=(NumberSet.plain_integers(),)))
+
+
+def _of_type_alone(atom: Atom) -> Plan | None:
+    """The plan of the most common of all subschemas: one that only names a type without anything inside."""
+    if not isinstance(atom, Location) or atom.read() != dialects.VALUES or len(atom.keywords) != 1:
+        return None
+    name = atom.keywords.get("type")
+    if name == "integer" and atom.dialect.draft == 4:
+        return _PLAIN_INTEGER
+    return _TYPES.get(name) if isinstance(name, str) else None

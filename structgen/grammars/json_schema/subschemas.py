@@ -91,7 +91,7 @@ class Subschema:
         return ways._replace(arrays=arrays, objects=objects)
 
     def _all_hold(self, wanted: int, track: int) -> Ways:
-        ways = self._assertions_hold(wanted, track)
+        ways = self.assertions_hold(wanted, track)
         for applicator in self.applicators:
             wanted = ways.types
             if not wanted:
@@ -99,7 +99,8 @@ class Subschema:
             ways = self._algebra.product(ways, applicator.holds(self._algebra, wanted, track))
         return ways
 
-    def _assertions_hold(self, wanted: int, track: int) -> Ways:
+    def assertions_hold(self, wanted: int, track: int) -> Ways:
+        """The ways of meeting it but for the keywords that apply schemas to the very value."""
         types = self.values.types & wanted
         algebra, location = self._algebra, self._location
         array = array_ways.array_way(algebra, location, track=track > 0) if types & ARRAYS else None

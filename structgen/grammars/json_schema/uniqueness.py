@@ -82,9 +82,7 @@ def counted_by_value(algebra: Algebra, plan: ArrayPlan) -> ArrayPlan | None:
     if plan.counters or len(domains) != 1 or values is None:
         return None
     constants = [algebra.constant(value, plan.pointer) for value in values]
-    items = tuple(
-        ItemPlan(algebra.conjunction(atom), frozenset((number,))) for number, atom in enumerate(constants)
-    )
+    items = tuple(ItemPlan(algebra.conjunction(atom), frozenset((number,))) for number, atom in enumerate(constants))
     return plan._replace(
         prefix=(), rest=items, counters=tuple(Counter((atom,), 0, 1) for atom in constants), unique=False
     )

@@ -176,8 +176,19 @@ class ObjectWay:
         What has been evaluated.
     """
 
-    __slots__ = ("_hash", "_literals", "_values", "high", "implications", "keys", "low", "obligations", "parts",
-                 "required", "seen")
+    __slots__ = (
+        "_hash",
+        "_literals",
+        "_values",
+        "high",
+        "implications",
+        "keys",
+        "low",
+        "obligations",
+        "parts",
+        "required",
+        "seen",
+    )
 
     def __init__(
         self,

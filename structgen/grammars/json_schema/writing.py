@@ -54,11 +54,14 @@ class Writer:
         How numbers may be spelled.
     ordered : bool
         Whether declared keys come in order.
+    spaced : bool
+        Whether there may be white space between tokens.
     """
 
-    def __init__(self, planner: Planner, numbers: str, *, ordered: bool) -> None:
-        self._planner, self._numbers, self._ordered = planner, numbers, ordered
+    def __init__(self, planner: Planner, numbers: str, *, ordered: bool, spaced: bool = True) -> None:
+        self._planner, self._numbers, self._ordered, self._spaced = planner, numbers, ordered, spaced
         self._rules: dict[Conjunction, Rule] = {}
+        self._known_scalars: dict[object, Expr] = {}
         self._pending: list[tuple[Conjunction, _Body]] = []
 
     def write(self, root: Atom) -> Rule:
@@ -92,17 +95,26 @@ class Writer:
         return self._rule(conjunction) if self._planner.is_satisfiable(conjunction) else None
 
     def _body(self, plan: Plan) -> Expr:
+        scalars = self._scalars(plan.scalars)
+        if not plan.arrays and not plan.objects:
+            return scalars
         known = self._planner.is_satisfiable
         return alternation(
-            *self._scalars(plan.scalars),
+            scalars,
             *(self._array(one) for one in plan.arrays if one.is_satisfiable(known)),
             *(self._object(one) for one in plan.objects if one.is_satisfiable(known)),
         )
 
-    def _scalars(self, ways: Ways) -> Iterable[Expr]:
-        yield from (expr for bit, expr in _LITERALS if ways.literals & bit)
-        yield from (regular(numbers.dfa(self._numbers)) for numbers in ways.numbers)
-        yield from (string_value(strings) for strings in ways.strings)
+    def _scalars(self, ways: Ways) -> Expr:
+        key = (ways.literals, ways.numbers, ways.strings)
+        expr = self._known_scalars.get(key)
+        if expr is None:
+            expr = self._known_scalars[key] = alternation(
+                *(expr for bit, expr in _LITERALS if ways.literals & bit),
+                *(regular(numbers.dfa(self._numbers)) for numbers in ways.numbers),
+                *(string_value(strings) for strings in ways.strings),
+            )
+        return expr
 
     def _object(self, plan: ObjectPlan) -> Expr:
         values = {name: self._live(value) for name, value in plan.values.items()}
@@ -123,6 +135,7 @@ class Writer:
                 self._implications(plan, values),
                 plan.obligations,
                 self._ordered,
+                spaced=self._spaced,
             )
         )
 
@@ -157,7 +170,7 @@ class Writer:
         if not rest and (high is None or high > len(prefix)):
             high = len(prefix)
         contains = tuple(Contains(one.low, one.high) for one in plan.counters)
-        return array_value(ArraySpec(tuple(prefix), rest, plan.low, high, contains))
+        return array_value(ArraySpec(tuple(prefix), rest, plan.low, high, contains, self._spaced))
 
     def _items(self, items: Iterable[ItemPlan]) -> tuple[Item, ...]:
         return tuple(Item(rule, item.counts) for item in items if (rule := self._live(item.value)))
@@ -190,5 +203,6 @@ class Writer:
                 high=plan.high,
                 ordered=False,
                 is_set=True,
+                spaced=self._spaced,
             )
         )
