@@ -24,13 +24,15 @@ def accepts(dfa, text):
     return bool(dfa.accepting[state])
 
 
-def is_canonical(text, whole):
-    """Whether ``text`` is laid out as a canonical number is; ``whole``: of a set of integers."""
+def is_canonical(text, numbers):
+    """Whether ``text`` is laid out as a canonical number of this set is."""
     if INTEGER.fullmatch(text):
         return True
-    found = SCIENTIFIC.fullmatch(text)
-    if whole or not found:
-        return not whole and bool(PLAIN.fullmatch(text))
+    found, step = SCIENTIFIC.fullmatch(text), numbers.parts.step
+    if numbers.is_whole or not found:
+        return not numbers.is_whole and bool(PLAIN.fullmatch(text))
+    if step is not None and step >= Fraction("0.0001"):
+        return False
     if abs(Decimal(text)) > Decimal("1.7976931348623157e308"):
         return False
     return abs(Decimal(text)) >= Decimal("5e-324") and not (found[2] and text.endswith("e-324"))

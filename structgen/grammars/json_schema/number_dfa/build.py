@@ -226,13 +226,20 @@ def _explore(reader: Spelling, base: _Base, limit: int) -> _Graph:
 def _alive(graph: _Graph) -> list[bool]:
     """Which states reach an end; those of a base do."""
     alive = graph.accepting.copy()
-    changed = True
-    while changed:
-        changed = False
-        for number in range(len(alive) - 1, -1, -1):
-            if not alive[number] and any(one < -1 or (one >= 0 and alive[one]) for one in graph.rows[number]):
-                alive[number] = changed = True
-    return alive
+    waiting = [number for number in range(len(alive) - 1, -1, -1) if not alive[number]]
+    while True:
+        left = [number for number in waiting if not _revive(alive, number, graph.rows[number])]
+        if len(left) == len(waiting):
+            return alive
+        waiting = left
+
+
+def _revive(alive: list[bool], number: int, row: list[int]) -> bool:
+    for one in row:
+        if one < -1 or (one >= 0 and alive[one]):
+            alive[number] = True
+            return True
+    return False
 
 
 def _numbers_of(kept: npt.NDArray[Any], first: int) -> npt.NDArray[Any]:

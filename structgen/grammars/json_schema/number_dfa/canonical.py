@@ -16,6 +16,7 @@ from structgen.grammars.json_schema.number_dfa.spelling import (
     EXPONENT,
     FRACTION,
     MINUS,
+    NOWHERE,
     PLUS,
     POINT,
     SMALL,
@@ -41,6 +42,10 @@ LARGEST = (1, 7, 9, 7, 6, 9, 3, 1, 3, 4, 8, 6, 2, 3, 1, 5, 7)
 
 # What may follow the digits so far, as they compare with the largest double's: no exponent at all; up to 308; 307.
 PLAIN_ONLY, AS_LARGEST, LESS, GREATER, FIVE_OR_MORE = range(5)
+
+_TOPS = ((AS_LARGEST, range(1, 2)), (GREATER, range(2, 5)), (FIVE_OR_MORE, range(5, 10)))
+"""By the first digit."""
+_PLAIN_TOPS = ((PLAIN_ONLY, range(1, 10)),)
 
 # The last digit of a fraction.
 NOT_ZERO, ZERO, ONLY_ZERO = range(3)
@@ -122,12 +127,18 @@ class CanonicalFloats(_Canonical):
     ``-?digits`` or ``-?digits.digits`` or ``-?d[.digits]e(+|-)digits``. No fraction ends in 0, but for ``.0``. Before
     the point, and after it, at most `MAX_DIGITS`. The exponent has its sign, is not 0, and may have one 0 in front to
     be of two digits; with it the number is within a double's range, so that no reader makes 0 or infinity of it.
+    Multiples of 0.0001 or more have no exponent: as long as they have few enough digits, no writer gives them one.
 
     Parameters
     ----------
     parts : Parts
         The set.
     """
+
+    def __init__(self, parts: Parts) -> None:
+        super().__init__(parts)
+        is_plain = parts.step is not None and parts.step * 10_000 >= 1
+        self._tops = _PLAIN_TOPS if is_plain else _TOPS
 
     def expand(self, state: State) -> Fan:
         """What may follow ``state``."""
@@ -158,9 +169,12 @@ class CanonicalFloats(_Canonical):
         below_one = ANYWHERE if self.is_free_below_one(side) else side
         row[0] = (AFTER_ZERO, below_one, self.has_zero, self.has_zero and self.may_be_plain and not negative)
         more = MAX_DIGITS - 1
-        for top, digits in ((AS_LARGEST, range(1, 2)), (GREATER, range(2, 5)), (FIVE_OR_MORE, range(5, 10))):
+        for top, digits in self._tops:
             nows = self.first(side, -1, 0, digits, _whole_window(more, top))
-            row[digits.start : digits.stop] = self.each_at(WHOLE, side, nows, more, top)
+            if top == PLAIN_ONLY:
+                row[1:10] = self.digits_before(side, nows, more, top)
+            else:
+                row[digits.start : digits.stop] = self.each_at(WHOLE, side, nows, more, top)
         return Fan(False, row)
 
     def _zero(self, side: int, zero: bool, may_end: bool) -> Fan:
@@ -173,7 +187,8 @@ class CanonicalFloats(_Canonical):
         row, window = nothing(), _fraction_window(PLAIN_ONLY, zeros > 0)
         more = MAX_DIGITS - zeros - 1
         if more:
-            row[0] = (SMALL, side, zero and not zeros, zeros + 1)
+            its = NOWHERE if self.is_too_fine(side, zeros + 1) else side
+            row[0] = (SMALL, its, zero and not zeros, zeros + 1)
         nows = self.first(side, -zeros - 1, zeros, range(1, 10), window)
         row[1:10] = self.each_at(FRACTION, side, nows, more, NOT_ZERO, PLAIN_ONLY)
         return Fan(zero and zeros == 1, row)
