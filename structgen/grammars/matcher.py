@@ -99,7 +99,7 @@ class Matcher:
             return FINISHED
         if state <= FINISHED:
             return DEAD
-        return self._within_limit(self._stacks.advance(state, token_id))
+        return self._within_limit(self._stacks.advance(state, token_id) or DEAD)
 
     def advance_bytes(self, state: int, text: bytes) -> int:
         """The state after ``text``, whatever its tokens; `DEAD` where it cannot come.
@@ -110,7 +110,7 @@ class Matcher:
             The automaton needs more states or bytes than it may have.
         """
         self._check(state)
-        return self._within_limit(self._stacks.advance_bytes(state, text)) if state > FINISHED else DEAD
+        return self._within_limit(self._stacks.advance_bytes(state, text) or DEAD) if state > FINISHED else DEAD
 
     def fill_mask(self, state: int, row: Int32Array) -> None:
         """Write the mask of ``state`` to ``row``.
@@ -223,10 +223,10 @@ class Matcher:
             raise ValueError(f"a mask row is int32[{self._words}], not {row.dtype}{list(row.shape)}")
 
     def _within_limit(self, after: int) -> int:
-        """A state just reached, `DEAD` for the automaton's own number of none."""
-        if after >= self._max_states:  # states are numbered as they come
+        """A state just reached, unless there are too many; states are numbered as they come."""
+        if after >= self._max_states:
             raise too_many_states(self._max_states)
-        return after or DEAD
+        return after
 
     def _may_end(self, state: int) -> bool:
         return state == FINISHED or (state > FINISHED and self._stacks.is_accepting(state))
