@@ -20,6 +20,7 @@ from structgen.grammars.automaton.exits import (
     flatten,
     key_size,
     write_key,
+    write_mask,
 )
 from structgen.grammars.automaton.interiors import (
     CHILD,
@@ -47,7 +48,8 @@ from structgen.grammars.automaton.interiors import (
     ROOT,
 )
 from structgen.grammars.automaton.leaves import ANY_STRING, LEAVES
-from structgen.grammars.automaton.profiles import Profile, add_closers, has_profile, read_profile
+from structgen.grammars.automaton.profiles import Profile, add_closers, has_count, has_profile, read_profile
+from structgen.grammars.automaton.sweeps import is_wide, sweep
 from structgen.grammars.automaton.walk import Trie
 from structgen.grammars.byte_dfa import ByteDfa
 from structgen.grammars.char_dfa import CharDfa
@@ -74,9 +76,9 @@ class _Exits(NamedTuple):
 
     def packed(self) -> list[Int32Array]:
         """As it lies in the store."""
-        packed = np.zeros((len(self.nodes) + 3) // 4, np.int32)
-        packed.view(np.uint8)[: len(self.nodes)] = self.nodes & 0xFF
-        return [packed, self.children, self.firsts, self.tokens]
+        padded = np.zeros((len(self.nodes) + 3) // 4 * 4, np.uint8)
+        padded[: len(self.nodes)] = self.nodes & 0xFF
+        return [np.frombuffer(padded.tobytes(), np.int32), self.children, self.firsts, self.tokens]
 
 
 _MAX_BYTES, _MASKS = 32 << 20, 1024
@@ -113,6 +115,7 @@ class InteriorStore:
         self._profiles: dict[bytes, Profile] = {}
         self._leaf_count, self._entries = LEAVES, 0
         self._inside = np.empty(len(trie.tokens), np.int32)
+        self._swept = np.empty(len(trie), np.int32), np.empty(len(trie), np.int32)
         self._words = (len(trie.starts) + 30) // 32
         self._head = self._header(ends)
         self._begin_anew(0)
@@ -120,7 +123,8 @@ class InteriorStore:
     def _header(self, ends: Sequence[int]) -> Int32Array:
         trie, header = self._trie, np.zeros(HEADER, np.int32)
         parts = (trie.nodes, trie.children, trie.firsts, trie.tokens, trie.text, trie.starts)
-        header[H_PARTS : H_PARTS + 2 * len(parts)].view(np.int64)[:] = [part.ctypes.data for part in parts]
+        addresses = np.array([part.ctypes.data for part in parts], np.int64)
+        header[H_PARTS : H_PARTS + 2 * len(parts)] = np.frombuffer(addresses.tobytes(), np.int32)
         first_nodes = np.zeros(256, np.int32)
         top = int(trie.children[1]) & CHILD if len(trie) > 1 else 1
         first_nodes[trie.nodes[1:top]] = np.arange(1, top)
@@ -203,11 +207,15 @@ class InteriorStore:
     ) -> tuple[Int32Array, dict[int, _Exits]]:
         """The tokens, and by label the exits."""
         room, counts = 1 << 12, np.empty(4, np.int64)
+        sweeps = trie == 0 and node == ROOT and not has_count(tables, state) and is_wide(tables, state)
         labels, roots = np.empty(MOST_LABELS, np.int64), np.empty(MOST_LABELS, np.int64)
         while True:
             exits, lists = np.empty((room, EXIT_COLUMNS), np.int32), np.empty((room, 2), np.int32)
-            read = (variant, trie, node, state, self._inside, exits, lists, labels, counts)
-            if collect(tables, self.snapshot[0], *read):
+            into = (exits, lists, labels, counts)
+            if sweeps:
+                if sweep(tables, self.snapshot[0], variant, state, *self._swept, self._inside, *into):
+                    break
+            elif collect(tables, self.snapshot[0], variant, trie, node, state, self._inside, *into):
                 break
             room, labels, roots = 4 * room, np.empty(4 * len(labels), np.int64), np.empty(4 * len(roots), np.int64)
         inside, nodes, tokens, groups = (int(count) for count in counts)
@@ -286,6 +294,6 @@ class InteriorStore:
 
 
 def _mask_of(tokens: Int32Array, words: int) -> Int32Array:
-    there = np.zeros(32 * words, np.bool_)
-    there[tokens] = True
-    return np.frombuffer(np.packbits(there, bitorder="little").tobytes(), np.int32)
+    row = np.zeros(words, np.int32)
+    write_mask(tokens, row)
+    return row

@@ -67,8 +67,8 @@ H_TOKEN_COUNT, H_WORDS, H_LONGEST, H_GENERATION, H_FIRST_NODES, H_ENDS, H_END_CO
 HEADER = 21
 
 # An interior. Its tokens are a list, or where they are many a mask; `E_LIST` or `E_MASK` is 0 then. The parts of the
-# trie of its exits are places in the store; `E_EXITS` is the number of its nodes, 0 where there is none but the root. Where
-# keys leave with several labels (three words), `E_NEXT` is the place of a further trie, with the next of them.
+# trie of its exits are places in the store; `E_EXITS` is the number of its nodes, 0 where there is none but the root.
+# Where keys leave with several labels (of three words), `E_NEXT` is the place of a further trie, for the next of them.
 E_PARTS, E_COUNT, E_LIST, E_MASK, E_EXITS, E_KEY, E_KEY_COUNT, E_LABEL, E_NEXT = 0, 4, 5, 6, 7, 8, 9, 10, 13
 ENTRY = 14
 

@@ -57,7 +57,7 @@ from structgen.grammars.automaton.tables import (
     cell,
 )
 
-__all__ = ["Profile", "add_closers", "has_profile", "read_profile"]
+__all__ = ["Profile", "add_closers", "has_count", "has_profile", "read_profile"]
 
 # What `read_profile` counts.
 C_INSIDE, C_CLOSING, C_CLOSERS = range(3)
@@ -90,6 +90,14 @@ def _between(rows: Int32Table, least: int, most: int) -> Int32Array:
     if most >= 0:
         fits &= rows[:, 1] <= most
     return rows[fits, 0]
+
+
+@compiled
+def has_count(m: Memory, state: int) -> bool:
+    """Whether ``state`` is one of white space, or within a string with bounds on its length."""
+    if state < 0:
+        return True
+    return cell(m, STATES, state, S_COUNT) == STRING and cell(m, RECORDS, cell(m, STATES, state, S_NODES), X_COUNT) >= 0
 
 
 @compiled

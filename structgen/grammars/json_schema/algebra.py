@@ -24,22 +24,10 @@ from structgen.grammars.json_schema.location import Location
 from structgen.grammars.json_schema.numbers import NumberSet
 from structgen.grammars.json_schema.object_ways import meet_objects, read_part
 from structgen.grammars.json_schema.subschemas import Subschema
-from structgen.grammars.json_schema.ways import (
-    ALL,
-    ARRAYS,
-    FREE_ARRAY,
-    FREE_OBJECT,
-    NO_WAY,
-    OBJECTS,
-    STRINGS,
-    ArrayWay,
-    ObjectPart,
-    ObjectWay,
-    Ways,
-    free,
-    union,
-)
+from structgen.grammars.json_schema.value_ways import FREE_ARRAY, FREE_OBJECT, ArrayWay, ObjectPart, ObjectWay
+from structgen.grammars.json_schema.ways import ALL, ARRAYS, NO_WAY, OBJECTS, STRINGS, Ways, free, union
 from structgen.grammars.language import Language
+from structgen.grammars.limits import checkpoint
 
 __all__ = ["Algebra"]
 
@@ -192,7 +180,7 @@ class Algebra:
         return self.product_of(atoms, wanted & self._kinds(conjunction))
 
     def _computed(self, atom: Atom, wanted: int, track: int, key: int) -> Ways:
-        # That a member is plainly empty is asked while its object is computed, but of scalars only: these two never mix.
+        # Whether a member is plainly empty is asked while its object is computed, but of scalars only: a level apart.
         level = 1 if wanted & (ARRAYS | OBJECTS) else 0
         if atom.opened[level] >= 0:
             self._lowest = min(self._lowest, atom.opened[level])
@@ -203,6 +191,7 @@ class Algebra:
         atom.opened = (before[0], opened) if level else (opened, before[1])
         outer, self._lowest = self._lowest, _FAR
         self._depth += 1
+        checkpoint()
         found = self._compute(atom, wanted, track)
         self._depth -= 1
         atom.opened = before

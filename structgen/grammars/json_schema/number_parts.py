@@ -148,6 +148,9 @@ def _normal(parts: Parts) -> Parts:
         is_point = parts.low == parts.high and not (parts.low_open or parts.high_open)
         if not is_point:
             return EMPTY
+    if parts.misses and parts.low is not None and parts.high is not None:
+        low, high = parts.low, parts.high
+        parts = parts._replace(misses=tuple(miss for miss in parts.misses if -(-low // miss) * miss <= high))
     if parts.holes:
         bare = parts._replace(holes=frozenset())
         parts = parts._replace(holes=frozenset(value for value in parts.holes if holds(bare, value)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
 from structgen.grammars import language
@@ -10,7 +11,7 @@ from structgen.grammars.json_schema.assertions import pattern_language
 from structgen.grammars.json_schema.atoms import ANYTHING, NOTHING, Atom
 from structgen.grammars.json_schema.json_values import child_pointer, is_array
 from structgen.grammars.json_schema.location import Location
-from structgen.grammars.json_schema.ways import FREE_OBJECT, ObjectPart, ObjectWay, Obligation, SeenKeys
+from structgen.grammars.json_schema.value_ways import FREE_OBJECT, ObjectPart, ObjectWay, Obligation, SeenKeys
 from structgen.grammars.language import Language
 
 if TYPE_CHECKING:
@@ -207,12 +208,12 @@ def _is_dead(way: ObjectWay) -> bool:
         return True
     if way.implications and way.required:
         required = frozenset(way.required)
-        if any(
-            keys <= required and (other is None or NOTHING in way.atoms_of(other)) for keys, other in way.implications
-        ):
-            return True
-    for part in way.parts:
-        if part.additional is NOTHING and not part.patterns:
-            if len(part.covered) < way.low or not all(any(map(one.concerns, part.covered)) for one in way.obligations):
+        for keys, other in way.implications:
+            if keys <= required and (other is None or NOTHING in way.atoms_of(other)):
                 return True
-    return False
+    return any(part.is_closed and _has_too_few(way, part.covered) for part in way.parts)
+
+
+def _has_too_few(way: ObjectWay, names: Collection[str]) -> bool:
+    """Whether there is too little in these names, the only ones that can be there."""
+    return len(names) < way.low or not all(any(map(one.concerns, names)) for one in way.obligations)

@@ -10,9 +10,10 @@ import numpy.typing as npt
 
 from structgen.errors import GrammarLimitExceeded
 from structgen.grammars.byte_dfa import ByteDfa
-from structgen.grammars.json_schema.decimals import digits_of
+from structgen.grammars.json_schema.decimals import Exact, digits_of
 from structgen.grammars.json_schema.number_dfa.canonical import MAX_DIGITS, CanonicalFloats, CanonicalIntegers
 from structgen.grammars.json_schema.number_dfa.every import EverySpelling
+from structgen.grammars.json_schema.number_dfa.side import coprime_part
 from structgen.grammars.json_schema.number_dfa.spelling import AFTER_MINUS, COLUMNS, START, E, Spelling, State
 from structgen.grammars.json_schema.number_dfa.words import canonical_words, words_dfa
 from structgen.grammars.json_schema.number_parts import MARKED, Parts, few
@@ -25,8 +26,8 @@ ROOM, LITTLE_ROOM = 16, 8
 """Of `EverySpelling`; the little one where the other takes more states than these."""
 ROOMY_STATES = 2_000
 
-_FEW = 64
-"""So many members of a set are listed rather than computed with."""
+_FEW, _SOME = 64, 1_000
+"""So many members of a set are listed rather than computed with; the second where there are many remainders."""
 
 _BYTES = np.frombuffer(b"0123456789.e+-", np.uint8)
 
@@ -75,10 +76,30 @@ def number_dfa(parts: Parts, spelling: str) -> ByteDfa:
 def _every(parts: Parts) -> ByteDfa:
     if parts == Parts():
         return _all_spellings()
+    values = _listed(parts, _FEW)
+    if values is not None:
+        parts = Parts(only=frozenset(values), writing=parts.writing)
     try:
         return _build(EverySpelling(parts, ROOM), _NO_BASE, ROOMY_STATES)
     except GrammarLimitExceeded:
         return _build(EverySpelling(parts, LITTLE_ROOM), _NO_BASE, MAX_STATES)
+
+
+def _listed(parts: Parts, limit: int) -> tuple[Exact, ...] | None:
+    """The members where they are listed rather.
+
+    Raises
+    ------
+    GrammarLimitExceeded
+        They are too many, and digits that are a multiple cannot be told from others by few enough states.
+    """
+    remainders = max((coprime_part(one) for one in (parts.step or 1, *parts.misses)), default=1)
+    if parts.only is not None or remainders == 1:
+        return None
+    values = few(parts, limit if remainders <= limit else _SOME)
+    if values is None and remainders > MAX_STATES:
+        raise GrammarLimitExceeded(f"multipleOf has {remainders:,} remainders; more than {MAX_STATES:,} are too many")
+    return values
 
 
 @functools.cache
@@ -104,18 +125,16 @@ def _all_spellings() -> ByteDfa:
 @functools.lru_cache(64)
 def _canonical(parts: Parts) -> ByteDfa:
     is_whole = isinstance(parts.step, int) and parts.writing != MARKED
-    values = parts.only
-    if is_whole and parts.step != 1:
-        values = few(parts, _FEW)
+    values = parts.only if parts.only is not None else _listed(parts, _FEW) if is_whole else None
     if values is not None:
         words = (canonical_words(value, value in parts.floats, parts.writing) for value in values)
         return words_dfa(word for some in words for word in some)
-    reader = (CanonicalIntegers if is_whole else CanonicalFloats)(parts, _max_digits(parts))
+    reader = CanonicalIntegers(parts, _max_digits(parts)) if is_whole else CanonicalFloats(parts)
     return _build(reader, _base(is_whole) if parts.writing != MARKED else _NO_BASE, MAX_STATES)
 
 
 def _max_digits(parts: Parts) -> int:
-    """Digits before the point: more than usual where no number of the set has as few."""
+    """Digits of integers: more than usual where none of the set has as few."""
     least = [1 if parts.step is None else parts.step]
     if parts.low is not None and parts.low > 0:
         least.append(parts.low)
@@ -126,7 +145,7 @@ def _max_digits(parts: Parts) -> int:
 
 @functools.cache
 def _base(is_whole: bool) -> _Base:
-    reader = (CanonicalIntegers if is_whole else CanonicalFloats)(Parts(), MAX_DIGITS)
+    reader = CanonicalIntegers(Parts(), MAX_DIGITS) if is_whole else CanonicalFloats(Parts())
     graph = _explore(reader, _NO_BASE, MAX_STATES)
     alive = _alive(graph)
     table = _assemble(graph, alive, _NO_BASE)
@@ -207,13 +226,20 @@ def _explore(reader: Spelling, base: _Base, limit: int) -> _Graph:
 def _alive(graph: _Graph) -> list[bool]:
     """Which states reach an end; those of a base do."""
     alive = graph.accepting.copy()
-    changed = True
-    while changed:
-        changed = False
-        for number in range(len(alive) - 1, -1, -1):
-            if not alive[number] and any(one < -1 or (one >= 0 and alive[one]) for one in graph.rows[number]):
-                alive[number] = changed = True
-    return alive
+    waiting = [number for number in range(len(alive) - 1, -1, -1) if not alive[number]]
+    while True:
+        left = [number for number in waiting if not _revive(alive, number, graph.rows[number])]
+        if len(left) == len(waiting):
+            return alive
+        waiting = left
+
+
+def _revive(alive: list[bool], number: int, row: list[int]) -> bool:
+    for one in row:
+        if one < -1 or (one >= 0 and alive[one]):
+            alive[number] = True
+            return True
+    return False
 
 
 def _numbers_of(kept: npt.NDArray[Any], first: int) -> npt.NDArray[Any]:

@@ -16,6 +16,7 @@ from structgen.grammars.json_schema.number_dfa.spelling import (
     EXPONENT,
     FRACTION,
     MINUS,
+    NOWHERE,
     PLUS,
     POINT,
     SMALL,
@@ -42,6 +43,10 @@ LARGEST = (1, 7, 9, 7, 6, 9, 3, 1, 3, 4, 8, 6, 2, 3, 1, 5, 7)
 # What may follow the digits so far, as they compare with the largest double's: no exponent at all; up to 308; 307.
 PLAIN_ONLY, AS_LARGEST, LESS, GREATER, FIVE_OR_MORE = range(5)
 
+_TOPS = ((AS_LARGEST, range(1, 2)), (GREATER, range(2, 5)), (FIVE_OR_MORE, range(5, 10)))
+"""By the first digit."""
+_PLAIN_TOPS = ((PLAIN_ONLY, range(1, 10)),)
+
 # The last digit of a fraction.
 NOT_ZERO, ZERO, ONLY_ZERO = range(3)
 
@@ -61,10 +66,6 @@ def _fraction_window(top: int, tidy: bool) -> Window:
 
 
 class _Canonical(Spelling):
-    def __init__(self, parts: Parts, max_digits: int) -> None:
-        super().__init__(parts)
-        self.max_digits = max_digits
-
     def digits_before(self, side: int, nows: list[Progress | None], more: int, *rest: int) -> list[State | None]:
         """The states of digits before the point that no exponent follows: an upper bound is a bound on their number."""
         found: list[State | None] = []
@@ -92,7 +93,8 @@ class CanonicalIntegers(_Canonical):
     """
 
     def __init__(self, parts: Parts, max_digits: int) -> None:
-        super().__init__(without_unit(parts), max_digits)
+        super().__init__(without_unit(parts))
+        self._max_digits = max_digits
 
     def expand(self, state: State) -> Fan:
         """What may follow ``state``."""
@@ -106,7 +108,7 @@ class CanonicalIntegers(_Canonical):
         if not negative:
             row[MINUS] = (AFTER_MINUS,)
             row[0] = (AT_END,) if self.has_zero else None
-        more = self.max_digits - 1
+        more = self._max_digits - 1
         window = _whole_window(more, PLAIN_ONLY)
         row[1:10] = self.digits_before(side, self.first(side, -1, 0, range(1, 10), window), more)
         return Fan(False, row)
@@ -125,14 +127,18 @@ class CanonicalFloats(_Canonical):
     ``-?digits`` or ``-?digits.digits`` or ``-?d[.digits]e(+|-)digits``. No fraction ends in 0, but for ``.0``. Before
     the point, and after it, at most `MAX_DIGITS`. The exponent has its sign, is not 0, and may have one 0 in front to
     be of two digits; with it the number is within a double's range, so that no reader makes 0 or infinity of it.
+    Multiples of 0.0001 or more have no exponent: as long as they have few enough digits, no writer gives them one.
 
     Parameters
     ----------
     parts : Parts
         The set.
-    max_digits : int
-        Digits before the point, at most.
     """
+
+    def __init__(self, parts: Parts) -> None:
+        super().__init__(parts)
+        is_plain = parts.step is not None and parts.step * 10_000 >= 1
+        self._tops = _PLAIN_TOPS if is_plain else _TOPS
 
     def expand(self, state: State) -> Fan:
         """What may follow ``state``."""
@@ -162,10 +168,13 @@ class CanonicalFloats(_Canonical):
             row[MINUS] = (AFTER_MINUS,)
         below_one = ANYWHERE if self.is_free_below_one(side) else side
         row[0] = (AFTER_ZERO, below_one, self.has_zero, self.has_zero and self.may_be_plain and not negative)
-        more = self.max_digits - 1
-        for top, digits in ((AS_LARGEST, range(1, 2)), (GREATER, range(2, 5)), (FIVE_OR_MORE, range(5, 10))):
+        more = MAX_DIGITS - 1
+        for top, digits in self._tops:
             nows = self.first(side, -1, 0, digits, _whole_window(more, top))
-            row[digits.start : digits.stop] = self.each_at(WHOLE, side, nows, more, top)
+            if top == PLAIN_ONLY:
+                row[1:10] = self.digits_before(side, nows, more, top)
+            else:
+                row[digits.start : digits.stop] = self.each_at(WHOLE, side, nows, more, top)
         return Fan(False, row)
 
     def _zero(self, side: int, zero: bool, may_end: bool) -> Fan:
@@ -178,7 +187,8 @@ class CanonicalFloats(_Canonical):
         row, window = nothing(), _fraction_window(PLAIN_ONLY, zeros > 0)
         more = MAX_DIGITS - zeros - 1
         if more:
-            row[0] = (SMALL, side, zero and not zeros, zeros + 1)
+            its = NOWHERE if self.is_too_fine(side, zeros + 1) else side
+            row[0] = (SMALL, its, zero and not zeros, zeros + 1)
         nows = self.first(side, -zeros - 1, zeros, range(1, 10), window)
         row[1:10] = self.each_at(FRACTION, side, nows, more, NOT_ZERO, PLAIN_ONLY)
         return Fan(zero and zeros == 1, row)
@@ -241,7 +251,7 @@ def _shared_fan(state: State) -> Fan:
     return _ANY_SET.expand_shared(state)
 
 
-_ANY_SET = CanonicalFloats(Parts(), MAX_DIGITS)
+_ANY_SET = CanonicalFloats(Parts())
 
 
 def _compared(digit: int, place: int) -> int:

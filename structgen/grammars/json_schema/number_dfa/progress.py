@@ -176,7 +176,7 @@ def _divide(one: Multiple, rest: Rest, digit: int, shift: int, fraction: int, en
 def settle(side: Side, now: Progress, window: Window) -> Progress | None:
     """``now`` without what no longer matters, ``None`` where no number of the set can follow."""
     place, read, low, high, holes, only, fraction, rests = now
-    room = ENDLESS if window.in_fraction else window.room
+    room = ENDLESS if window.in_fraction else window.room + side.depth
     floor, ceiling, reach = window.low, window.high + window.more, window.high
     if high is not None:
         edge = high if high != EQUAL else _edge(side.high, place)

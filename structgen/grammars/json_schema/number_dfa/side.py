@@ -8,7 +8,7 @@ from typing import NamedTuple
 from structgen.grammars.json_schema.decimals import Digits, Exact, digits_of
 from structgen.grammars.json_schema.number_parts import Parts
 
-__all__ = ["Multiple", "Side", "side_of"]
+__all__ = ["Multiple", "Side", "coprime_part", "side_of"]
 
 
 class Multiple(NamedTuple):
@@ -35,7 +35,9 @@ class Side(NamedTuple):
     holes: tuple[Digits, ...] = ()
     only: tuple[Digits, ...] | None = None
     longest: int = 0
-    """So many digits have the numbers above, at most."""
+    """So many digits have the numbers above, at most,"""
+    depth: int = 0
+    """and so many places after the point is the first of them."""
     least: int = 0
     """The least exponent of the multiples."""
 
@@ -48,13 +50,14 @@ def side_of(parts: Parts, negative: bool) -> Side | None:
     sign = -1 if negative else 1
     if parts.only is not None:
         only = _positive(parts.only, sign)
-        return Side(only=only, longest=_longest(only)) if only else None
+        return Side(only=only, longest=_longest(only), depth=_depth(only)) if only else None
     if high is not None and high <= 0:
         return None
     least = digits_of(low) if low is not None and low > 0 else None
     greatest = digits_of(high) if high is not None else None
     holes = _positive(parts.holes, sign)
     multiples = tuple(map(_multiple, (*((parts.step,) if parts.step is not None else ()), *parts.misses)))
+    numbers = [number for number in (least, greatest, *holes) if number is not None]
     return Side(
         least,
         least is not None and low_open,
@@ -63,7 +66,8 @@ def side_of(parts: Parts, negative: bool) -> Side | None:
         multiples,
         parts.step is not None,
         holes,
-        longest=_longest([bound for bound in (least, greatest, *holes) if bound is not None]),
+        longest=_longest(numbers),
+        depth=_depth(numbers),
         least=min((one.exponent for one in multiples), default=0),
     )
 
@@ -78,6 +82,19 @@ def _positive(values: frozenset[Exact], sign: int) -> tuple[Digits, ...]:
 
 def _longest(numbers: Iterable[Digits]) -> int:
     return max((len(number.digits) for number in numbers), default=0)
+
+
+def _depth(numbers: Iterable[Digits]) -> int:
+    return max((-number.exponent for number in numbers if number.exponent < 0), default=0)
+
+
+def coprime_part(value: Exact) -> int:
+    """How many remainders digits may leave, whatever zeros follow them: ``c`` in `progress`."""
+    rest = value.numerator
+    for base in (2, 5):
+        while rest % base == 0:
+            rest //= base
+    return rest
 
 
 def _multiple(value: Exact) -> Multiple:

@@ -159,6 +159,10 @@ class Spelling(ABC):
         is_bounded = its.low is not None or (its.high is not None and its.high.exponent < 0)
         return not (is_bounded or its.multiples or its.holes or its.only)
 
+    def is_too_fine(self, side: int, zeros: int) -> bool:
+        """Whether, without an exponent, no multiple has so many zeros right after the point."""
+        return side > ANYWHERE and self._sides[side].stepped and zeros >= -self._sides[side].multiples[0].exponent
+
     def edge(self, side: int, now: Progress) -> int:
         """The exponent that makes the first digit stand where that of the upper bound does."""
         bound = self._sides[side].high
