@@ -10,13 +10,16 @@ from structgen.grammars.automaton.interiors import (
     BYTES_OF,
     CHILDREN,
     FIRSTS,
+    H_DEEP,
     H_LONGEST,
     KEY,
     KEY_LEAF,
     KEY_NODE,
     KEY_TRIE,
     KEY_VARIANT,
+    LARGE,
     TOKENS,
+    address,
     byte_of,
     first_child,
     key_hash,
@@ -25,6 +28,7 @@ from structgen.grammars.automaton.interiors import (
 from structgen.grammars.automaton.leaves import UNCLOSED, key_at, key_count, label_at, read_on, uncounted
 from structgen.grammars.automaton.rows import set_bit
 from structgen.grammars.automaton.spelling import QUOTE
+from structgen.grammars.automaton.stretches import LOOPS, stretch
 from structgen.grammars.automaton.tables import NO_STATE
 
 __all__ = [
@@ -177,14 +181,15 @@ def collect(
     nodes, children = part_of(s, trie, BYTES_OF), part_of(s, trie, CHILDREN)
     firsts, tokens, longest = part_of(s, trie, FIRSTS), part_of(s, trie, TOKENS), load(s, H_LONGEST) + 2
     work, path = np.empty((longest, 3), np.int32), np.empty((longest, 4), np.int64)
-    read = np.zeros(
-        longest, np.int64
-    )  # the bytes of the path, plus 256 times the label's number where the leaf may end
+    # The bytes of the path, plus 256 times the label's number where the leaf may end.
+    read = np.zeros(longest, np.int64)
     counts[C_INSIDE], counts[C_EXITS], counts[C_TOKENS], counts[C_GROUPS] = 0, 1, 1, 0
     exits[0, X_CHILD] = exits[0, X_TOKENS] = 0
     depth = ways = 0
     path[0, 0], path[0, 1] = first_child(children, node), first_child(children, node + 1)
     path[0, 2], path[0, 3] = uncounted(m, state)
+    can_stretch, deep = trie == 0 and state >= 0 and path[0, 3] < 0, address(s, H_DEEP)
+    loops = np.zeros(LOOPS, np.int64)
     is_plain = state >= 0 and path[0, 3] < 0 and variant <= UNCLOSED
     while depth >= 0:
         node = path[depth, 0]
@@ -210,6 +215,13 @@ def collect(
         for place in range(load(firsts, node), load(firsts, node + 1)):
             inside[counts[C_INSIDE]] = load(tokens, place)
             counts[C_INSIDE] += 1
+        if can_stretch and load(children, node) >= LARGE:
+            below = stretch(m, s, node, target, variant > UNCLOSED, loops)
+            if below:
+                for place in range(load(below, 9), load(below, 10)):
+                    inside[counts[C_INSIDE]] = load(deep, place)
+                    counts[C_INSIDE] += 1
+                continue
         depth += 1
         path[depth, 0], path[depth, 1] = first_child(children, node), first_child(children, node + 1)
         path[depth, 2], path[depth, 3] = target, count

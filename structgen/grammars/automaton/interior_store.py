@@ -9,7 +9,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from structgen.grammars.automaton._jit import Int32Array, Memory
+from structgen.grammars.automaton._jit import Int32Array, Memory, UInt8Array
 from structgen.grammars.automaton.exits import (
     C_EXITS,
     C_TOKENS,
@@ -40,6 +40,7 @@ from structgen.grammars.automaton.interiors import (
     H_GENERATION,
     H_HASH,
     H_HASH_ROWS,
+    H_LARGE_COUNT,
     H_LONGEST,
     H_PARTS,
     H_TOKEN_COUNT,
@@ -48,8 +49,7 @@ from structgen.grammars.automaton.interiors import (
     ROOT,
 )
 from structgen.grammars.automaton.leaves import ANY_STRING, LEAVES
-from structgen.grammars.automaton.profiles import Profile, add_closers, has_count, has_profile, read_profile
-from structgen.grammars.automaton.sweeps import is_wide, sweep
+from structgen.grammars.automaton.profiles import Profile, add_closers, has_profile, read_profile
 from structgen.grammars.automaton.walk import Trie
 from structgen.grammars.byte_dfa import ByteDfa
 from structgen.grammars.char_dfa import CharDfa
@@ -115,19 +115,27 @@ class InteriorStore:
         self._profiles: dict[bytes, Profile] = {}
         self._leaf_count, self._entries = LEAVES, 0
         self._inside = np.empty(len(trie.tokens), np.int32)
-        self._swept = np.empty(len(trie), np.int32), np.empty(len(trie), np.int32)
         self._words = (len(trie.starts) + 30) // 32
         self._head = self._header(ends)
         self._begin_anew(0)
 
     def _header(self, ends: Sequence[int]) -> Int32Array:
         trie, header = self._trie, np.zeros(HEADER, np.int32)
-        parts = (trie.nodes, trie.children, trie.firsts, trie.tokens, trie.text, trie.starts)
+        parts: list[UInt8Array | Int32Array] = [
+            trie.nodes,
+            trie.children,
+            trie.firsts,
+            trie.tokens,
+            trie.text,
+            trie.starts,
+        ]
+        parts += [trie.large, trie.below, trie.deep, trie.characters]
         addresses = np.array([part.ctypes.data for part in parts], np.int64)
         header[H_PARTS : H_PARTS + 2 * len(parts)] = np.frombuffer(addresses.tobytes(), np.int32)
         first_nodes = np.zeros(256, np.int32)
         top = int(trie.children[1]) & CHILD if len(trie) > 1 else 1
         first_nodes[trie.nodes[1:top]] = np.arange(1, top)
+        header[H_LARGE_COUNT] = len(trie.large)
         header[H_TOKEN_COUNT], header[H_WORDS] = len(trie.starts) - 1, self._words
         header[H_LONGEST] = int(np.diff(trie.starts).max(initial=0))
         header[H_FIRST_NODES], header[H_ENDS], header[H_END_COUNT] = HEADER, HEADER + 256, len(ends)
@@ -207,15 +215,11 @@ class InteriorStore:
     ) -> tuple[Int32Array, dict[int, _Exits]]:
         """The tokens, and by label the exits."""
         room, counts = 1 << 12, np.empty(4, np.int64)
-        sweeps = trie == 0 and node == ROOT and not has_count(tables, state) and is_wide(tables, state)
         labels, roots = np.empty(MOST_LABELS, np.int64), np.empty(MOST_LABELS, np.int64)
         while True:
             exits, lists = np.empty((room, EXIT_COLUMNS), np.int32), np.empty((room, 2), np.int32)
             into = (exits, lists, labels, counts)
-            if sweeps:
-                if sweep(tables, self.snapshot[0], variant, state, *self._swept, self._inside, *into):
-                    break
-            elif collect(tables, self.snapshot[0], variant, trie, node, state, self._inside, *into):
+            if collect(tables, self.snapshot[0], variant, trie, node, state, self._inside, *into):
                 break
             room, labels, roots = 4 * room, np.empty(4 * len(labels), np.int64), np.empty(4 * len(roots), np.int64)
         inside, nodes, tokens, groups = (int(count) for count in counts)

@@ -86,6 +86,7 @@ class StringTables:
         self._tables, self._make_room, self._single = tables, make_room, single
         self._machines: dict[Language, int] = {}
         self._values: dict[CharDfa | None, int] = {}
+        self._products: dict[tuple[Language, ...], tuple[RankedDfa, int, int]] = {}
         self._lengths: dict[tuple[CharDfa, bool], dict[int, int]] = {}  # fields of machines
         self._marking: dict[int, RankedDfa | None] = {}  # of keys: what says which languages hold a name
         self._append(POOL, N_POOL, spelling_costs(single)[:, None])
@@ -172,16 +173,23 @@ class StringTables:
             fields[G_VALUE] = self._value(others[0].dfa)
             automaton = ranked(others[0].dfa)
         else:
-            automaton = product(others)
-            nearest = nearest_ends(automaton, len(others), self._single)
-            fields[G_VALUE] = self._automaton(value_rows(automaton, list(map(min, zip(*nearest, strict=True)))))
-            fields[G_NEAREST] = self._by_state(nearest)
+            automaton, fields[G_VALUE], fields[G_NEAREST] = self._product(tuple(others))
         fields[G_FIRST_VALUE] = fields[G_VALUE]
         few = sizes(automaton, len(others)) if automaton is not ANY else None
         if few is None:
             return None
         fields[G_SIZES] = self._by_state(few)
         return automaton
+
+    def _product(self, others: tuple[Language, ...]) -> tuple[RankedDfa, int, int]:
+        """The automaton of all languages at once, its start in VALUES, and how near which end is from each state."""
+        known = self._products.get(others)
+        if known is None:
+            automaton = product(others)
+            nearest = nearest_ends(automaton, len(others), self._single)
+            value = self._automaton(value_rows(automaton, list(map(min, zip(*nearest, strict=True)))))
+            known = self._products[others] = automaton, value, self._by_state(nearest)
+        return known
 
     def _by_state(self, numbers: Sequence[tuple[int, ...]]) -> int:
         """Write a number for each language and state, those of a state together."""
