@@ -17,7 +17,7 @@ from structgen.grammars.json_schema.discriminators import Discriminator
 from structgen.grammars.json_schema.numbers import NumberSet
 from structgen.grammars.json_schema.object_ways import meet_objects, with_members
 from structgen.grammars.json_schema.value_ways import ArrayWay, ObjectWay
-from structgen.grammars.json_schema.ways import ARRAYS, OBJECTS, Ways, union
+from structgen.grammars.json_schema.ways import ARRAYS, OBJECTS, Ways, merged, union
 from structgen.grammars.language import Language
 from structgen.grammars.limits import checkpoint
 
@@ -40,7 +40,7 @@ def exactly_one(algebra: Algebra, atoms: tuple[Atom, ...], wanted: int, track: i
         more |= once & branch.literals
         once |= branch.literals
     numbers = _alone([branch.numbers for branch in branches])
-    strings = _alone([branch.strings for branch in branches])
+    strings = merged(_alone([branch.strings for branch in branches]))
     found = [Ways(once & ~more, numbers, strings)]
     found.append(_arrays_alone(algebra, atoms, [branch.arrays for branch in branches]))
     found.append(_objects_alone(algebra, atoms, [branch.objects for branch in branches]))
