@@ -10,12 +10,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import combinations
 from typing import TYPE_CHECKING, Generic, TypeVar
 
-from structgen.errors import GrammarLimitExceeded
 from structgen.grammars.json_schema.array_ways import meet_arrays
 from structgen.grammars.json_schema.atoms import Atom
 from structgen.grammars.json_schema.discriminators import Discriminator
 from structgen.grammars.json_schema.numbers import NumberSet
 from structgen.grammars.json_schema.object_ways import meet_objects, with_members
+from structgen.grammars.json_schema.products import TooManyWays
 from structgen.grammars.json_schema.value_ways import ArrayWay, ObjectWay
 from structgen.grammars.json_schema.ways import ARRAYS, OBJECTS, Ways, merged, union
 from structgen.grammars.language import Language
@@ -143,7 +143,7 @@ class _Refining(Generic[Way]):
         self._steps += 1
         checkpoint()
         if self._steps > _MAX_STEPS:
-            raise GrammarLimitExceeded(f"telling the branches of a oneOf apart takes more than {_MAX_STEPS:,} steps")
+            raise TooManyWays(f"more than {_MAX_STEPS:,} steps to tell the branches of a oneOf apart")
         return any(self._meet(way, other) for other in self._branches[number])
 
 
