@@ -9,7 +9,7 @@ from structgen.grammars.json_schema.numbers import NumberSet
 from structgen.grammars.json_schema.value_ways import ArrayWay, ObjectWay
 from structgen.grammars.language import Language
 
-__all__ = ["TooManyWays", "combined", "crossed"]
+__all__ = ["TooManyWays", "absorbed", "combined", "crossed"]
 
 _MAX_WAYS = 4096
 _MAX_PAIRS = 100_000
@@ -50,13 +50,13 @@ def combined(
     both = (meet(mine, theirs) for mine in one for theirs in other)
     found = tuple(dict.fromkeys(way for way in both if way is not None))
     if len(one) > 1 and len(other) > 1:
-        found = _absorbed(found)
+        found = absorbed(found)
     if len(found) > _MAX_WAYS:
         raise TooManyWays(f"more than {_MAX_WAYS:,} combinations of alternatives")
     return found
 
 
-def _absorbed(ways: tuple[Way, ...]) -> tuple[Way, ...]:
+def absorbed(ways: tuple[Way, ...]) -> tuple[Way, ...]:
     """Without those that others hold whole."""
     if not 1 < len(ways) <= _MAX_ABSORBED:
         return ways
