@@ -350,6 +350,14 @@ def test_a_set_without_short_spellings_is_a_limit():
         numbers.dfa("canonical")
 
 
+def test_of_many_values_the_usual_spellings_are_held():
+    numbers = NumberSet.only([*range(0, 10**9, 10**6 + 7), 0.25])
+    dfa = numbers.dfa("any")
+    usual = "3000021 3000021.0 3.000021e6 3.000021E+6 3.000021e+06 0.25 0.250 2.5e-1 0 -0 0.0"
+    assert [text for text in usual.split() if not accepts(dfa, text)] == []
+    assert [text for text in ("3000022", "3.000021e9", "0.2", "25e-1") if accepts(dfa, text)] == []
+
+
 def test_common_sets_have_small_automata():
     sizes = {"byte": BYTE, "share": SHARE, "cents": CENTS, "all": ALL, "integers": INTEGERS}
     limits = {"byte": 12, "share": 130, "cents": 65, "all": 210, "integers": 25}
