@@ -49,7 +49,7 @@ TEXTS = [
     for value in (
         ["a", "ab", "abc", "é", "\n", 'b"', "\\", "\U0001f600", 1, None],
         {"a": "x\u00e9y", "ab": {"b": 1}, "xa": True, "é": -12},
-        {"a": 1, "b": "ab\"c", "xb": None, "ax": [[], {}, 3.25e-7]},
+        {"a": 1, "b": 'ab"c', "xb": None, "ax": [[], {}, 3.25e-7]},
         ["abcdef", "fed", "abcdef\u00e9", 12.5, 1024, True, False],
     )
 ]
@@ -92,7 +92,9 @@ def check_walks(automaton, source: random.Random, walks: int, steps: int) -> int
 def test_every_bit_of_a_mask_equals_a_step(name):
     source = random.Random(name)
     vocabulary = vocabulary_of(1)
-    automaton = compile_json_schema(SCHEMAS[name], vocabulary, property_order="any" if "any order" in name else "schema")
+    automaton = compile_json_schema(
+        SCHEMAS[name], vocabulary, property_order="any" if "any order" in name else "schema"
+    )
     assert check_walks(automaton, source, walks=4, steps=14) >= 4
 
 

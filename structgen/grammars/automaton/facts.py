@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple, Union
+from typing import NamedTuple
 
 from structgen.grammars.automaton.tables import FAR
 from structgen.grammars.expr import Call, Rule
@@ -11,7 +11,7 @@ from structgen.grammars.values import Value
 
 __all__ = ["Called", "Facts", "Lengths", "literal_distances", "meant"]
 
-Called = Union[Rule, Value]
+Called = Rule | Value
 """What an automaton enters and leaves: rules, and values, which are rules without an expression."""
 
 

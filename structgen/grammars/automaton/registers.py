@@ -303,6 +303,17 @@ def _imply(m: Memory, spec: int, wanted: Int64Array) -> None:
 
 
 @inner
+def _missing_after(m: Memory, row: int, spec: int, name: int) -> int:
+    """How many names must come after ``name``, where there are implications; `FAR` where it may not come."""
+    names, ordered = cell(m, OBJECTS, spec, O_NAMES), cell(m, OBJECTS, spec, O_ORDERED)
+    wanted = _wanted(m, row, spec, name)
+    missing = FAR if wanted[names] else -1
+    for one in range(names):
+        missing += FAR if wanted[one] and ordered and one < name else wanted[one]
+    return missing
+
+
+@inner
 def _settle_object(m: Memory, row: int, spec: int) -> None:
     """Compute what may follow."""
     names, first = cell(m, OBJECTS, spec, O_NAMES), cell(m, OBJECTS, spec, O_FIRST_NAME)
@@ -327,26 +338,13 @@ def _settle_object(m: Memory, row: int, spec: int) -> None:
         if not _is_open(m, row, spec, name):
             continue
         ahead -= 1  # those behind it where keys are ordered, all others where they are not
-        left = ahead if ordered else opened - 1
-        still = missing - wanted[name]
-        if implied:
-            after = _wanted(m, row, spec, name)
-            if after[names]:
-                continue
-            still = 0
-            for one in range(names):
-                still += after[one]
-                if after[one] and ordered and one < name:
-                    still += FAR
-            still -= 1
-        elif ordered and name > barrier:
-            continue
-        if still >= FAR or (high >= 0 and count + 1 + still + (unmet != 0) > high):
-            continue
-        if others == 0 and 1 + left < short:
-            continue
-        _add(m, allowed, name)
-        more = 1
+        still = _missing_after(m, row, spec, name) if implied else missing - wanted[name]
+        is_late = ordered and not implied and name > barrier
+        is_full = high >= 0 and count + 1 + still + (unmet != 0) > high
+        is_short = others == 0 and 1 + (ahead if ordered else opened - 1) < short
+        if still < FAR and not is_late and not is_full and not is_short:
+            _add(m, allowed, name)
+            more = 1
     ways = 0
     for other in range(others):
         met = cell(m, OTHERS, cell(m, OBJECTS, spec, O_FIRST_OTHER) + other, H_MEETS)

@@ -87,7 +87,7 @@ class StringTables:
         self._machines: dict[Language, int] = {}
         self._values: dict[CharDfa | None, int] = {}
         self._products: dict[tuple[Language, ...], tuple[RankedDfa, int, int]] = {}
-        self._lengths: dict[CharDfa | None, dict[int, int]] = {}
+        self._lengths: dict[tuple[CharDfa, bool], dict[int, int]] = {}  # fields of machines
         self._marking: dict[int, RankedDfa | None] = {}  # of keys: what says which languages hold a name
         self._append(POOL, N_POOL, spelling_costs(single)[:, None])
         self._value(None)
@@ -226,15 +226,25 @@ class StringTables:
         fields = {G_LOW: min(language.low, _LONGEST_TEXT), G_HIGH: high}
         fields[G_WEIGHT] = min(weight_of(language.dfa, self._single), FAR)
         if language.dfa is not None:
-            known = self._lengths.get(language.dfa)
-            if known is None:
-                known = self._lengths[language.dfa] = self._write_lengths(language.dfa, lengths_of(language.dfa))
-            fields |= known
+            fields |= self._lengths_of(language.dfa, language.low > 0)
         return fields
 
-    def _write_lengths(self, dfa: CharDfa, lengths: StateLengths) -> dict[int, int]:
-        value = self._value(dfa)
-        rows = self._tables[VALUES][value : value + len(dfa)]
+    def _lengths_of(self, dfa: CharDfa, has_least: bool) -> dict[int, int]:
+        """Write the lengths to an end; where no number of them is wanted, the shortest are all that matters."""
+        known = self._lengths.get((dfa, has_least))
+        if known is None:
+            value = self._value(dfa)
+            rows = self._tables[VALUES][value : value + len(dfa)]
+            if has_least:
+                known = self._write_lengths(value, rows, lengths_of(dfa))
+            else:
+                known = {}
+                if (dfa, True) not in self._lengths:
+                    rows[:, D_SHORTEST], rows[:, D_LONGEST] = dfa.shortest, ENDLESS
+            self._lengths[dfa, has_least] = known
+        return known
+
+    def _write_lengths(self, value: int, rows: Int32Array, lengths: StateLengths) -> dict[int, int]:
         rows[:, D_SHORTEST], rows[:, D_LONGEST] = lengths.shortest, lengths.longest
         if lengths.gaps is None:
             return {}

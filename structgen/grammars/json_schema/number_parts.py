@@ -90,8 +90,8 @@ def meet(one: Parts, other: Parts) -> Parts:
                 writing=writing,
             )
         )
-    few, rest = (one, other) if one.only is not None else (other, one)
-    kept = frozenset(value for value in few.only or () if holds(rest, value))
+    values, rest = (one, other) if one.only is not None else (other, one)
+    kept = frozenset(value for value in values.only or () if holds(rest, value))
     return some(kept, writing, one.floats | other.floats)
 
 

@@ -131,7 +131,7 @@ class NumberSet:
         found = few(self.parts, limit)
         return None if found is None else tuple(map(to_python, found))
 
-    def dfa(self, spelling: str, draft4: bool = False) -> ByteDfa:
+    def dfa(self, spelling: str) -> ByteDfa:
         """The automaton of the members' spellings; the set is not empty.
 
         Parameters
@@ -140,16 +140,12 @@ class NumberSet:
             ``"canonical"``: as Python's ``repr`` and JavaScript write them, see `CanonicalFloats`; where all members
             are whole, without fraction and exponent.
             ``"any"``: every spelling of RFC 8259, see `EverySpelling` for its bounds.
-        draft4 : bool
-            Whether members that are all whole are to be written without fraction and exponent in any case.
 
         Raises
         ------
         GrammarLimitExceeded
             It would have more than 50,000 states, or no member has a spelling within the bounds.
         """
-        if draft4 and self.is_whole and self.parts.writing == ANYHOW:
-            return (self & _PLAIN_INTEGERS).dfa(spelling)
         found = self._dfas.get(spelling)
         if found is None:
             found = self._dfas[spelling] = number_dfa(self.parts, spelling)

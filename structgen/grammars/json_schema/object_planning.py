@@ -12,6 +12,7 @@ from structgen.grammars import language
 from structgen.grammars.json_schema.atoms import NOTHING, Atom
 from structgen.grammars.json_schema.key_classes import KeyClass, key_classes, meeting
 from structgen.grammars.json_schema.object_plans import ObjectPlan, OtherKeys
+from structgen.grammars.json_schema.object_ways import with_members
 from structgen.grammars.json_schema.value_ways import ObjectPart, ObjectWay
 
 if TYPE_CHECKING:
@@ -35,6 +36,8 @@ def object_plans(algebra: Algebra, way: ObjectWay, pointer: str) -> list[ObjectP
     GrammarLimitExceeded
         There are too many.
     """
+    if way.obligations and any(part.is_closed for part in way.parts):
+        return [plan for one in with_members(algebra, way) for plan in object_plans(algebra, one, pointer)]
     if len(way.parts) == 1 and not (way.parts[0].patterns or way.keys or way.implications or way.obligations):
         return [_plain_plan(algebra, way, way.parts[0], pointer)]
     declared = _declared(way)
@@ -123,7 +126,7 @@ def _with_obligations(
         ]
         choices.append([*able, None])
     if math.prod(map(len, choices)) > _MAX_ALTERNATIVES or len(choices) > _MAX_OBLIGATIONS:
-        raise GrammarLimitExceeded("the schema has too many combinations of members of which one must be there")
+        raise GrammarLimitExceeded(f"{pointer or '/'}: too many combinations of members of which one must be there")
     for chosen in product(*choices):
         values, required, some, left = dict(declared), dict.fromkeys(way.required), classes, 0
         for name, one in zip(chosen, way.obligations, strict=True):

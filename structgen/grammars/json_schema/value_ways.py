@@ -123,6 +123,11 @@ class Obligation(NamedTuple):
     names: Collection[str] = ()
     """and is none of these."""
 
+    @property
+    def said(self) -> frozenset[Atom]:
+        """What its value must meet, if anything."""
+        return frozenset(self.atoms) - {ANYTHING}
+
     def concerns(self, name: str) -> bool:
         """Whether ``name`` is such a key."""
         return (

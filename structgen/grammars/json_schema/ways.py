@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple, TypeVar
 
 from structgen.grammars import language
@@ -24,6 +24,7 @@ __all__ = [
     "TRUE",
     "Ways",
     "free",
+    "merged",
     "union",
 ]
 
@@ -86,7 +87,7 @@ def union(several: Iterable[Ways]) -> Ways:
     return Ways(
         literals,
         _numbers([one for ways in several for one in ways.numbers]),
-        _strings([one for ways in several for one in ways.strings]),
+        merged([one for ways in several for one in ways.strings]),
         _distinct([one for ways in several for one in ways.arrays], FREE_ARRAY),
         _distinct([one for ways in several for one in ways.objects], FREE_OBJECT),
     )
@@ -96,7 +97,8 @@ def _numbers(sets: list[NumberSet]) -> tuple[NumberSet, ...]:
     return _ANY_NUMBER if NumberSet.ALL in sets else tuple(dict.fromkeys(sets))
 
 
-def _strings(languages: list[Language]) -> tuple[Language, ...]:
+def merged(languages: Sequence[Language]) -> tuple[Language, ...]:
+    """What is in one of them; lists of texts become one."""
     if language.ALL in languages:
         return _ANY_STRING
     lists = [one.texts for one in languages if one.texts is not None]

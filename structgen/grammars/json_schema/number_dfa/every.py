@@ -49,6 +49,8 @@ class EverySpelling(Spelling):
         See above.
     """
 
+    any_case = True
+
     def __init__(self, parts: Parts, room: int) -> None:
         self._plain, self._room = parts.writing == PLAIN, room
         super().__init__(without_unit(parts) if self._plain else parts)

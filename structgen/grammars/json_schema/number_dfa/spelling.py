@@ -87,6 +87,9 @@ class Spelling(ABC):
         The set.
     """
 
+    any_case = False
+    """Whether an exponent may begin with ``E`` too."""
+
     def __init__(self, parts: Parts) -> None:
         self.has_zero = holds(parts, 0)
         self.may_be_plain = parts.writing != MARKED

@@ -8,9 +8,9 @@ import numpy as np
 
 from structgen.grammars.byte_dfa import ByteDfa
 from structgen.grammars.json_schema.decimals import Digits, Exact, digits_of
-from structgen.grammars.json_schema.number_parts import MARKED
+from structgen.grammars.json_schema.number_parts import ANYHOW, MARKED, PLAIN
 
-__all__ = ["canonical_words", "words_dfa"]
+__all__ = ["canonical_words", "usual_words", "words_dfa"]
 
 
 def canonical_words(value: Exact, as_float: bool, writing: int) -> set[str]:
@@ -18,11 +18,26 @@ def canonical_words(value: Exact, as_float: bool, writing: int) -> set[str]:
     if isinstance(value, int) and not as_float and writing != MARKED:
         return {str(value)}
     if value == 0:
-        words = {"0", "0.0", "-0.0"}
-    else:
-        digits, sign = digits_of(abs(value)), "-" * (value < 0)
-        words = {sign + word for word in (_python(digits), _javascript(digits), _plain(digits))}
-    return {word for word in words if writing != MARKED or not word.lstrip("-").isdigit()}
+        return _written({"0", "0.0", "-0.0"}, writing)
+    digits, sign = digits_of(abs(value)), "-" * (value < 0)
+    return _written({sign + word for word in (_python(digits), _javascript(digits), _plain(digits))}, writing)
+
+
+def usual_words(value: Exact, writing: int) -> set[str]:
+    """The spellings of ``value`` that are met at all: plain, with one more zero, with an exponent after one digit."""
+    if value == 0:
+        return _written({"0", "-0", "0.0", "-0.0", "0e0", "0E0", "0.0e0"}, writing)
+    digits, sign = digits_of(abs(value)), "-" * (value < 0)
+    plain = _plain(digits)
+    words = {plain, plain + ("0" if "." in plain else ".0")}
+    for scientific in (_scientific(digits, 1), _scientific(digits, 2)):
+        for one in (scientific, scientific.replace("e+", "e")):
+            words |= {one, one.upper()}
+    return _written({sign + word for word in words}, writing)
+
+
+def _written(words: set[str], writing: int) -> set[str]:
+    return {word for word in words if writing == ANYHOW or (writing == PLAIN) == word.lstrip("-").isdigit()}
 
 
 def _python(number: Digits) -> str:
