@@ -59,6 +59,7 @@ from structgen.grammars.automaton.tables import (
     R_MAY_END,
     R_MET,
     R_MORE,
+    R_NEXT,
     R_SPEC,
     R_WAYS,
     REGISTER_HASH,
@@ -76,6 +77,7 @@ from structgen.grammars.automaton.tables import (
 )
 
 __all__ = [
+    "ANY_NEXT",
     "after_item",
     "after_name",
     "after_other",
@@ -86,6 +88,11 @@ __all__ = [
     "rehash_registers",
     "way_of",
 ]
+
+
+ANY_NEXT = FAR
+"""Where `R_DISTANCE` counts on no member in particular; else it counts on a declared name, by number, or on an entry of
+others, by -1 - number: one that is needed and may come now."""
 
 
 @inner
@@ -310,7 +317,7 @@ def _settle_object(m: Memory, row: int, spec: int) -> None:
     short = cell(m, OBJECTS, spec, O_LOW) - count
     ahead = opened
     allowed = cell(m, REGISTERS, row, R_BITS) + cell(m, OBJECTS, spec, O_WORDS)
-    more = 0
+    more, following = 0, ANY_NEXT
     for name in range(names):
         if not _is_open(m, row, spec, name):
             continue
@@ -335,6 +342,8 @@ def _settle_object(m: Memory, row: int, spec: int) -> None:
             continue
         _add(m, allowed, name)
         more = 1
+        if wanted[name] and following == ANY_NEXT:
+            following = name
     ways = 0
     for other in range(others):
         met = cell(m, OTHERS, cell(m, OBJECTS, spec, O_FIRST_OTHER) + other, H_MEETS)
@@ -342,6 +351,9 @@ def _settle_object(m: Memory, row: int, spec: int) -> None:
         if (ordered and missing) or (high >= 0 and count + 1 + missing + rest > high):
             continue
         ways |= 1 << other
+        if unmet & met and following == ANY_NEXT:
+            following = -1 - other
+    put(m, REGISTERS, row, R_NEXT, following)
     put(m, REGISTERS, row, R_WAYS, ways)
     put(m, REGISTERS, row, R_MORE, 1 if more or ways else 0)
     put(m, REGISTERS, row, R_MAY_END, 1 if missing == 0 and unmet == 0 and short <= 0 else 0)
