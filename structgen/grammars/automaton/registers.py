@@ -4,7 +4,7 @@ A register is a row of `REGISTERS`: the spec (an object's number, or -1 less an 
 count that goes no further than the spec can tell apart, the last name where keys are ordered (they are numbered in that
 order), the obligations met, and words: for an object the bits of the names seen and those of the names that may come
 next; for an array its counters. Equal registers are one row. Everything that may follow is computed when a register is
-made, so that *completable* is asked once: what is allowed from a register leads to one from which an end can be reached.
+made, so that *completable* is asked once: what is allowed leads to a register from which an end can be reached.
 """
 
 from __future__ import annotations
