@@ -16,12 +16,12 @@ _FEW = 16
 
 def build_trie(token_bytes: list[bytes]) -> Trie:
     """The trie of the tokens that have bytes; ``token_bytes`` is by token id."""
+    lengths = np.fromiter(map(len, token_bytes), np.int32, len(token_bytes))
     starts = np.zeros(len(token_bytes) + 1, np.int32)
-    np.cumsum([len(text) for text in token_bytes], out=starts[1:])
+    np.cumsum(lengths, out=starts[1:])
     text = np.frombuffer(bytearray(b"".join(token_bytes) + bytes(4)), np.uint8)  # compiled code reads words
-    order = sorted((token for token, its in enumerate(token_bytes) if its), key=token_bytes.__getitem__)
-    tokens = np.array(order, np.int32)
-    longest = max((len(its) for its in token_bytes), default=0)
+    tokens = np.array(sorted(np.flatnonzero(lengths).tolist(), key=token_bytes.__getitem__), np.int32)
+    longest = int(lengths.max(initial=0))
     room = int(starts[-1]) + 2
     parents, depths = np.empty(room, np.int32), np.empty(room, np.int32)
     values, held = np.empty(room, np.uint8), np.empty(room, np.int32)

@@ -216,7 +216,7 @@ def collect(
             inside[counts[C_INSIDE]] = load(tokens, place)
             counts[C_INSIDE] += 1
         if can_stretch and load(children, node) >= LARGE:
-            below = stretch(m, s, node, target, variant > UNCLOSED, loops)
+            below = stretch(m, s, node, target, variant, loops)
             if below:
                 for place in range(load(below, 9), load(below, 10)):
                     inside[counts[C_INSIDE]] = load(deep, place)

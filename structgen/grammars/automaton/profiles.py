@@ -31,7 +31,7 @@ from structgen.grammars.automaton.interiors import (
 )
 from structgen.grammars.automaton.leaves import uncounted
 from structgen.grammars.automaton.spelling import NONE, first_rank, last_rank
-from structgen.grammars.automaton.stretches import LOOPS, stretch
+from structgen.grammars.automaton.stretches import ALONE, LOOPS, stretch
 from structgen.grammars.automaton.string_rests import END, FULL, interval_end, interval_place
 from structgen.grammars.automaton.tables import (
     D_LONGEST,
@@ -178,7 +178,7 @@ def read_profile(
                 inside[counts[C_INSIDE]], needs[counts[C_INSIDE]] = load(tokens, place), need
                 counts[C_INSIDE] += 1
         path[depth + 1, 4] = path[depth, 4] + ((byte & 0xC0) != 0x80)
-        below = stretch(m, s, node, target, True, loops) if load(children, node) >= LARGE else 0
+        below = stretch(m, s, node, target, ALONE, loops) if load(children, node) >= LARGE else 0
         if below:
             # Between two characters, and back there with each: what a token has more, it has from here on.
             ahead = characters - path[depth + 1, 4] + _shortest_rest(m, record)
