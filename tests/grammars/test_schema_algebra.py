@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 
 import pytest
@@ -227,6 +228,19 @@ def test_keys_that_exclude_each_other_are_counted_exactly():
     assert accepted({**schema, "minProperties": 3}, three, {"l0": None, "r0": None, "l1": None}) == [three]
     with pytest.raises(UnsatisfiableSchema):
         schema_rule({**schema, "minProperties": 4})
+
+
+def test_keys_that_imply_later_ones_are_left_to_the_automaton():
+    keys = [f"k{number}" for number in range(20)]
+    schema = {
+        "properties": {key: {"type": "null"} for key in keys},
+        "additionalProperties": False,
+        "dependentRequired": {key: [after] for key, after in itertools.pairwise(keys)},
+        "minProperties": 3,
+    }
+    assert len(only_object(schema).implications) == 19
+    rest, hole = dict.fromkeys(keys[15:]), dict.fromkeys([*keys[14:16], *keys[17:]])
+    assert accepted({"type": "object", **schema}, rest, hole, {"k19": None}) == [rest]
 
 
 def test_a_dead_branch_is_left_out():

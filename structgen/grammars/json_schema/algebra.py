@@ -52,6 +52,8 @@ class Algebra:
         self._constants: dict[str, Constant] = {}
         self._parts: dict[Location, ObjectPart] = {}
         self._members: dict[tuple[str, Atom], ObjectPart] = {}
+        self._common_numbers: dict[tuple[NumberSet, NumberSet], NumberSet] = {}
+        self._common_strings: dict[tuple[Language, Language], Language] = {}
         self._depth = 0
         self._lowest = _FAR  # the outermost of the open atoms that the one being computed has led back to
 
@@ -150,8 +152,8 @@ class Algebra:
         """The ways of meeting both."""
         return Ways(
             one.literals & other.literals,
-            crossed(one.numbers, other.numbers, NumberSet.ALL),
-            crossed(one.strings, other.strings, language.ALL),
+            crossed(one.numbers, other.numbers, NumberSet.ALL, self._common_numbers),
+            crossed(one.strings, other.strings, language.ALL, self._common_strings),
             combined(one.arrays, other.arrays, FREE_ARRAY, lambda a, b: meet_arrays(self, a, b)),
             combined(one.objects, other.objects, FREE_OBJECT, lambda a, b: meet_objects(self, a, b)),
         )

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 from structgen.errors import GrammarLimitExceeded, UnsupportedSchema
 from structgen.grammars.json_schema.array_plans import ArrayPlan, ItemPlan
-from structgen.grammars.json_schema.atoms import NOTHING, Atom
+from structgen.grammars.json_schema.atoms import ANYTHING, NOTHING, Atom
 from structgen.grammars.json_schema.conjunctions import Conjunction
 from structgen.grammars.json_schema.few_values import few_values
 from structgen.grammars.json_schema.uniqueness import limited_by_distinct
-from structgen.grammars.json_schema.value_ways import ArrayWay, Counter
+from structgen.grammars.json_schema.value_ways import ArrayPart, ArrayWay, Counter
 
 if TYPE_CHECKING:
     from structgen.grammars.json_schema.algebra import Algebra
@@ -22,6 +22,8 @@ __all__ = ["array_plans"]
 _MAX_COUNTERS = 5
 """Each doubles the ways in which an element may be read, of which the automaton tells 31 apart."""
 _MAX_REPEATED = 16
+_MAX_PLACES = 8
+_MAX_PLACED = 64
 
 
 def array_plans(algebra: Algebra, way: ArrayWay, pointer: str) -> list[ArrayPlan]:
@@ -34,6 +36,10 @@ def array_plans(algebra: Algebra, way: ArrayWay, pointer: str) -> list[ArrayPlan
     GrammarLimitExceeded
         There are too many combinations of counters.
     """
+    if way.repeats is None and len(way.counters) > 1 and way.high is not None and way.high <= _MAX_PLACES:
+        placed = _placed(way)
+        if placed is not None:
+            return [plan for one in placed for plan in array_plans(algebra, one, pointer)]
     if way.repeats is None:
         plan = _plan(algebra, way, pointer)
         limited = limited_by_distinct(algebra, plan) if plan.unique else plan
@@ -47,6 +53,24 @@ def array_plans(algebra: Algebra, way: ArrayWay, pointer: str) -> list[ArrayPlan
         )
     counters = [Counter((algebra.constant(value, way.repeats),), 2) for value in values]
     return [_plan(algebra, way._replace(counters=(*way.counters, one)), pointer) for one in counters]
+
+
+def _placed(way: ArrayWay) -> list[ArrayWay] | None:
+    """The ways that together are ``way``, for each counter the place of an element that it counts."""
+    if any(one.low > 1 or one.high is not None for one in way.counters):
+        return None
+    found: list[ArrayWay] = []
+    for places in product(*(range(one.start, way.high or 0) for one in way.counters)):
+        parts = tuple(
+            ArrayPart((ANYTHING,) * place + (atom,))
+            for place, one in zip(places, way.counters, strict=True)
+            for atom in one.atoms
+        )
+        low = max(way.low, 1 + max(places))
+        found.append(way._replace(parts=way.parts + parts, low=low, counters=()))
+        if len(found) > _MAX_PLACED:
+            return None
+    return found
 
 
 def _all_elements(algebra: Algebra, way: ArrayWay) -> list[Conjunction]:

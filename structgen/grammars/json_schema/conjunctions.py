@@ -57,6 +57,7 @@ class Conjunctions:
 
     def __init__(self) -> None:
         self.contents = Contents()
+        self._spread: dict[Atom, tuple[Atom, ...]] = {}
         self._known: dict[tuple[Atom, ...], Conjunction] = {}
         self.nothing = self.of((NOTHING,))
         self.anything = self.of(())
@@ -84,7 +85,10 @@ class Conjunctions:
         kept: dict[Atom, None] = {}
         negated = False
         for atom in atoms:
-            for one in _spread(atom):
+            spread = self._spread.get(atom)
+            if spread is None:
+                spread = self._spread[atom] = tuple(_spread(atom))
+            for one in spread:
                 if one is NOTHING or (one.has_negation and one.negation in kept):
                     return (NOTHING,)
                 if one is not ANYTHING:

@@ -17,20 +17,29 @@ __all__ = ["why_not_counted"]
 
 def why_not_counted(plan: ArrayPlan, known: Callable[[Conjunction], bool]) -> str | None:
     """Why looking at each counter for itself is not exact, if it is not."""
-    places = [frozenset(item.counts for item in place if known(item.value)) for place in (*plan.prefix, plan.rest)]
-    if not plan.counters or _are_values(plan):
+    places = [[item.counts for item in place if known(item.value)] for place in (*plan.prefix, plan.rest)]
+    if not plan.counters or _are_values(plan) or _are_independent(plan, places):
         return None
-    if len(plan.counters) == 1:
-        needed = range(min(plan.low, len(places)))
-        if plan.counters[0].high is None or all(frozenset() in places[place] for place in needed):
-            return None
-        return "elements that must be there count in any case; bound their number by maxItems instead"
-    if plan.high is None and all(
-        one.high is None and (not one.low or any(number in counts for counts in places[-1]))
-        for number, one in enumerate(plan.counters)
-    ):
-        return None
-    return "several counts of elements are held only where the array has no end and none of them has a maximum"
+    return "what it counts depends on what else is counted; bound the number of elements otherwise, or not at all"
+
+
+def _are_independent(plan: ArrayPlan, places: list[list[frozenset[int]]]) -> bool:
+    """Whether no counter stands in the way of another, nor of the elements that must be there."""
+    lows = frozenset(number for number, one in enumerate(plan.counters) if one.low)
+    highs = frozenset(number for number, one in enumerate(plan.counters) if one.high is not None)
+    moving = [place for place, ways in enumerate(places) if any(lows & counts for counts in ways)]
+    passed = places[: max(min(plan.low, len(places)), moving[-1] if moving else 0)]
+    if highs and not all(any(highs.isdisjoint(counts) for counts in ways) for ways in passed):
+        return False
+    for number in lows:
+        ways_to_move = [[counts for counts in ways if number in counts] for ways in places]
+        if not all(any(highs & counts <= {number} for counts in ways) for ways in ways_to_move if ways):
+            return False
+    if len(lows) < 2:
+        return True
+    if plan.high is None and lows <= frozenset[int]().union(*places[-1]):
+        return True
+    return not lows & highs and all(any(lows <= counts for counts in places[place]) for place in moving)
 
 
 def _are_values(plan: ArrayPlan) -> bool:

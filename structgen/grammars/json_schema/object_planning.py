@@ -49,10 +49,8 @@ def object_plans(algebra: Algebra, way: ObjectWay, pointer: str) -> list[ObjectP
         for name in few or ():
             declared.setdefault(name, one.atoms)
     if way.obligations:
-        plans = list(_with_obligations(algebra, way, pointer, declared, classes))
-    else:
-        plans = [_plan(algebra, way, pointer, declared, way.required, classes, 0)]
-    return [narrower for plan in plans for narrower in _countable(algebra, plan)]
+        return list(_with_obligations(algebra, way, pointer, declared, classes))
+    return [_plan(algebra, way, pointer, declared, way.required, classes, 0)]
 
 
 def _plain_plan(algebra: Algebra, way: ObjectWay, part: ObjectPart, pointer: str) -> ObjectPlan:
@@ -137,26 +135,3 @@ def _with_obligations(
                 values[name] = (*values[name], *one.atoms)
                 required[name] = None
         yield _plan(algebra, way, pointer, values, required, some, left)
-
-
-def _countable(algebra: Algebra, plan: ObjectPlan) -> list[ObjectPlan]:
-    """Plans that together are ``plan``, of which the automaton can tell from any member on whether enough can follow.
-
-    It counts the keys that may still come, and does not see that some of them exclude others.
-    """
-    if not plan.implications or plan.others or plan.low <= len(plan.required):
-        return [plan]
-    pending, found = [plan], list[ObjectPlan]()
-    while pending:
-        one = pending.pop()
-        if not one.implications:
-            found.append(one)
-            continue
-        (keys, other), *rest = one.implications
-        left = one._replace(implications=tuple(rest))
-        pending += [left._replace(values={**one.values, key: algebra.nothing}) for key in keys]
-        if other is not None:
-            pending.append(left._replace(required=tuple(dict.fromkeys((*one.required, other)))))
-        if len(pending) + len(found) > _MAX_ALTERNATIVES:
-            raise GrammarLimitExceeded("too many keys imply each other where the number of members counts")
-    return found

@@ -23,8 +23,10 @@ class TooManyWays(Exception):
     """There are too many combinations; whoever knows the place says where."""
 
 
-def crossed(one: tuple[Set, ...], other: tuple[Set, ...], everything: Set) -> tuple[Set, ...]:
-    """What is in a set of each side."""
+def crossed(
+    one: tuple[Set, ...], other: tuple[Set, ...], everything: Set, known: dict[tuple[Set, Set], Set]
+) -> tuple[Set, ...]:
+    """What is in a set of each side; ``known`` keeps what two sets have in common."""
     if not one or not other:
         return ()
     if one[0] is everything:
@@ -32,8 +34,15 @@ def crossed(one: tuple[Set, ...], other: tuple[Set, ...], everything: Set) -> tu
     if other[0] is everything:
         return one
     _check_pairs(len(one) * len(other))
-    both = (mine & theirs for mine in one for theirs in other)
-    return tuple(dict.fromkeys(found for found in both if not found.is_empty))
+    found: dict[Set, None] = {}
+    for mine in one:
+        for theirs in other:
+            both = known.get((mine, theirs))
+            if both is None:
+                both = known[mine, theirs] = mine & theirs
+            if not both.is_empty:
+                found[both] = None
+    return tuple(found)
 
 
 def combined(

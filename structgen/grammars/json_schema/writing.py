@@ -10,6 +10,7 @@ from structgen.grammars.json_schema.array_plans import ArrayPlan, ItemPlan
 from structgen.grammars.json_schema.atoms import Atom
 from structgen.grammars.json_schema.conjunctions import Conjunction
 from structgen.grammars.json_schema.counting import why_not_counted
+from structgen.grammars.json_schema.implied_keys import countable
 from structgen.grammars.json_schema.object_planning import MAX_NAMES
 from structgen.grammars.json_schema.object_plans import ObjectPlan
 from structgen.grammars.json_schema.plans import Plan, Planner
@@ -105,7 +106,7 @@ class Writer:
         return alternation(
             scalars,
             *(self._array(one) for one in plan.arrays if one.is_satisfiable(known)),
-            *(self._object(one) for one in plan.objects if one.is_satisfiable(known)),
+            *(expr for one in plan.objects for expr in self._objects(one)),
         )
 
     def _scalars(self, ways: Ways) -> Expr:
@@ -118,6 +119,14 @@ class Writer:
                 *(string_value(strings) for strings in ways.strings),
             )
         return expr
+
+    def _objects(self, plan: ObjectPlan) -> Iterable[Expr]:
+        known, plans = self._planner.is_satisfiable, [plan]
+        if plan.implications:
+            possible = [name for name, value in plan.values.items() if known(value)]
+            is_open = any(known(one.value) for one in plan.others)
+            plans = countable(plan, possible, self._planner.algebra.nothing, is_open=is_open)
+        return (self._object(one) for one in plans if one.is_satisfiable(known))
 
     def _object(self, plan: ObjectPlan) -> Expr:
         values: dict[str, Rule | None] = {name: self._live(value) for name, value in plan.values.items()}
