@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from number_samples import RFC_8259, accepts, common_spellings, is_canonical, is_moderate, spellings, walk
 
 from structgen.errors import GrammarLimitExceeded
+from structgen.grammars import TokenVocabulary, compile_json_schema
 from structgen.grammars.json_schema.numbers import NumberSet
 
 SUITE = Path(__file__).parents[3] / "shared" / "data" / "json-schema-test-suite"
@@ -168,6 +169,13 @@ def test_a_number_of_too_many_digits_is_a_limit():
         for value in (10**5000, Decimal("1e-9999")):
             with pytest.raises(GrammarLimitExceeded, match="written out"):
                 make(value)
+
+
+@pytest.mark.parametrize("keyword", ["minimum", "exclusiveMaximum", "multipleOf", "const"])
+def test_a_schema_with_a_number_of_too_many_digits_is_a_limit(keyword):
+    vocabulary = TokenVocabulary.from_bytes([bytes([value]) for value in range(256)] + [b""], eos_token_ids=[256])
+    with pytest.raises(GrammarLimitExceeded, match="written out"):
+        compile_json_schema({keyword: 10**5000}, vocabulary)
 
 
 # Automata
