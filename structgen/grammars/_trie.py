@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from structgen.grammars.automaton._jit import Int32Array, UInt8Array, compiled, int64
+from structgen.grammars.automaton._jit import Int32Array, Int32Table, UInt8Array, compiled, inner, int64
 from structgen.grammars.automaton.interiors import LARGE
-from structgen.grammars.automaton.walk import Trie
+from structgen.grammars.automaton.walk import BELOW, Trie
 
 __all__ = ["build_trie"]
 
@@ -16,12 +16,12 @@ _FEW = 16
 
 def build_trie(token_bytes: list[bytes]) -> Trie:
     """The trie of the tokens that have bytes; ``token_bytes`` is by token id."""
+    lengths = np.fromiter(map(len, token_bytes), np.int32, len(token_bytes))
     starts = np.zeros(len(token_bytes) + 1, np.int32)
-    np.cumsum([len(text) for text in token_bytes], out=starts[1:])
+    np.cumsum(lengths, out=starts[1:])
     text = np.frombuffer(bytearray(b"".join(token_bytes) + bytes(4)), np.uint8)  # compiled code reads words
-    order = sorted((token for token, its in enumerate(token_bytes) if its), key=token_bytes.__getitem__)
-    tokens = np.array(order, np.int32)
-    longest = max((len(its) for its in token_bytes), default=0)
+    tokens = np.array(sorted(np.flatnonzero(lengths).tolist(), key=token_bytes.__getitem__), np.int32)
+    longest = int(lengths.max(initial=0))
     room = int(starts[-1]) + 2
     parents, depths = np.empty(room, np.int32), np.empty(room, np.int32)
     values, held = np.empty(room, np.uint8), np.empty(room, np.int32)
@@ -33,7 +33,86 @@ def build_trie(token_bytes: list[bytes]) -> Trie:
     )
     ordered = np.empty(len(tokens), np.int32)
     _lay_out(tokens, longest, count, parents, depths, values, held, nodes, children, firsts, ordered)
-    return Trie(nodes, children, firsts, ordered, starts, text)
+    large = np.flatnonzero(children[:-1] & LARGE).astype(np.int32)
+    below, characters = np.zeros((len(large), BELOW), np.int32), np.zeros(len(token_bytes), np.int32)
+    _look_below(longest, count, parents, depths, values, held, large, below)
+    _count_characters(starts, text, characters)
+    return Trie(nodes, children, firsts, ordered, starts, text, large, below, tokens, characters)
+
+
+@compiled
+def _look_below(
+    longest: int,
+    count: int,
+    parents: Int32Array,
+    depths: Int32Array,
+    values: UInt8Array,
+    held: Int32Array,
+    large: Int32Array,
+    below: Int32Table,
+) -> None:
+    """Write what `Trie.below` is; the nodes come in pre-order, ``large`` is by depth."""
+    phases, ends = np.zeros(count, np.int32), np.zeros(count, np.int32)
+    seen: Int32Table = np.zeros((count, 9), np.int32)  # the bytes below, and whether some are no UTF-8
+    for node in range(1, count):
+        parent = parents[node]
+        phases[node] = _utf8_phase(int64(phases[parent]), int64(values[parent]), int64(values[node]))
+    for node in range(count - 1, 0, -1):
+        parent, byte = parents[node], int64(values[node])
+        ends[node] = max(int64(ends[node]), node + 1)
+        ends[parent] = max(int64(ends[parent]), int64(ends[node]))
+        for word in range(9):
+            seen[parent, word] |= seen[node, word]
+        seen[parent, byte >> 5] |= np.int32(1) << np.int32(byte & 31)
+        if phases[node] < 0:
+            seen[parent, 8] = 1
+    numbers = _by_depth(longest, count, depths)
+    places = np.zeros(count, np.int32)
+    for node in range(count):
+        places[numbers[node]] = node
+    for row in range(len(large)):
+        node = int64(places[large[row]])
+        for word in range(8):
+            below[row, word] = seen[node, word]
+        below[row, 8] = 1 if seen[node, 8] == 0 and phases[node] == 0 else 0
+        below[row, 9], below[row, 10] = held[node + 1], held[ends[node]] if node else held[count]
+
+
+@inner
+def _utf8_phase(phase: int, before: int, byte: int) -> int:
+    """The bytes that a character lacks after ``byte``, -1 after what is no UTF-8 (Unicode 15, table 3-7)."""
+    if phase < 0:
+        return -1
+    if phase == 0:
+        if byte < 0x80:
+            return 0
+        return -1 if byte < 0xC2 or byte > 0xF4 else 1 + (byte >= 0xE0) + (byte >= 0xF0)
+    least = 0xA0 if before == 0xE0 else 0x90 if before == 0xF0 else 0x80
+    most = 0x9F if before == 0xED else 0x8F if before == 0xF4 else 0xBF
+    return phase - 1 if least <= byte <= most else -1
+
+
+@compiled
+def _count_characters(starts: Int32Array, text: UInt8Array, characters: Int32Array) -> None:
+    """Write what `Trie.characters` is."""
+    for token in range(len(characters)):
+        for place in range(starts[token], starts[token + 1]):
+            if text[place] & 0xC0 != 0x80:
+                characters[token] += 1
+
+
+@inner
+def _by_depth(longest: int, count: int, depths: Int32Array) -> Int32Array:
+    """The number of each node in pre-order when they are numbered by depth."""
+    places, numbers = np.zeros(longest + 2, np.int64), np.empty(count, np.int32)
+    for node in range(count):
+        places[depths[node] + 1] += 1
+    for depth in range(longest + 1):
+        places[depth + 1] += places[depth]
+    for node in range(count):
+        numbers[node] = places[depths[node]]
+        places[depths[node]] += 1
+    return numbers
 
 
 @compiled
@@ -85,14 +164,7 @@ def _lay_out(
     ordered: Int32Array,
 ) -> None:
     """Number the nodes by depth, so that siblings lie together: a walk looks at all of them, and below few."""
-    places, numbers = np.zeros(longest + 2, np.int64), np.empty(count, np.int32)
-    for node in range(count):
-        places[depths[node] + 1] += 1
-    for depth in range(longest + 1):
-        places[depth + 1] += places[depth]
-    for node in range(count):
-        numbers[node] = places[depths[node]]
-        places[depths[node]] += 1
+    numbers = _by_depth(longest, count, depths)
     below = np.zeros(count, np.int32)
     for node in range(count - 1, 0, -1):
         below[parents[node]] += below[node] + 1

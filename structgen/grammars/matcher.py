@@ -232,7 +232,8 @@ class Matcher:
             raise ValueError(f"a mask row is int32[{self._words}], not {row.dtype}{list(row.shape)}")
 
     def _within_limit(self, after: int) -> int:
-        if after >= self._max_states:  # states are numbered as they come
+        """A state just reached, unless there are too many; states are numbered as they come."""
+        if after >= self._max_states:
             raise too_many_states(self._max_states)
         return after
 

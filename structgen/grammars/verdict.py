@@ -46,8 +46,8 @@ class Verdict(NamedTuple):
         if self.may_end:
             wanted = f"{wanted} or the end" if wanted else "the end"
         place = "" if self.at is None else f"byte {self.at} (line {self.line}, column {self.column}): "
-        # Rules without a pointer are helpers, several of them no help; a grammar's only rule is worth its name.
-        places = [place for place in self.places if place[1] or len(self.places) == 1]
+        # In JSON, rules without a pointer are helpers; elsewhere the name of a single one helps.
+        places = [place for place in self.places if place[1] or (self.path is None and len(self.places) == 1)]
         rules = " or ".join(_fragment(pointer) if pointer else name for name, pointer in places)
         where = " ".join(filter(None, [self.path and f"in {self.path}", rules and f"under {rules}"]))
         return f"{place}{found}; expected {wanted or 'nothing'}" + (f"; {where}" if where else "")

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from structgen.grammars._token_bytes import read_tokens
 from structgen.grammars._trie import build_trie
-from structgen.grammars.automaton._jit import Int32Array
+from structgen.grammars.automaton._jit import Int32Array, Int64Array
 from structgen.grammars.automaton.facts import Lengths
 from structgen.grammars.automaton.interior_store import InteriorStore
 from structgen.grammars.automaton.walk import Trie
@@ -66,8 +65,8 @@ class TokenVocabulary:
         self._interiors = InteriorStore(self._trie, self.eos_token_ids)
         self.end_row: Int32Array = self._row(self.eos_token_ids)
         """The mask of the end tokens, int32[ceil(V/32)]."""
-        texts = (token for token, text in enumerate(self._bytes) if text)
-        everything = self._row(itertools.chain(texts, self.eos_token_ids, self.special_tokens))
+        texts = np.flatnonzero(np.diff(self._trie.starts))
+        everything = self._row([*self.eos_token_ids, *self.special_tokens]) | self._row(texts)
         slots = mask_slots or max(64, _MASK_BYTES // max(1, everything.nbytes))
         self.masks: MaskPool = MaskPool(everything, slots)
         """The masks of every grammar over this vocabulary."""
@@ -145,14 +144,14 @@ class TokenVocabulary:
         """What the analysis of a grammar needs to know of the tokens."""
         return self._lengths
 
-    def _row(self, tokens: Iterable[int]) -> Int32Array:
+    def _row(self, tokens: Sequence[int] | Int64Array) -> Int32Array:
         """The mask of ``tokens``, int32[ceil(V/32)]."""
         there = np.zeros(32 * ((len(self._bytes) + 31) // 32), np.bool_)
-        there[list(tokens)] = True
+        there[np.asarray(tokens, np.int64)] = True
         return np.frombuffer(np.packbits(there, bitorder="little").tobytes(), np.int32)
 
 
 def _measure(token_bytes: list[bytes]) -> Lengths:
     texts = frozenset(token_bytes) - {b""}
     single = sum(1 << byte for byte in range(256) if bytes([byte]) in texts)
-    return Lengths(max(map(len, texts), default=0), texts.__contains__, single)
+    return Lengths(max(map(len, token_bytes), default=0), texts.__contains__, single)

@@ -83,8 +83,8 @@ def test_a_full_disk_is_one_line(tiny_folder: Path):
 def test_a_keyword_that_cannot_be_held_is_named_by_its_pointer(
     error_of: Error, smollm2: Path, written: Callable[[str], Path]
 ):
-    path = written(json.dumps({"type": "array", "items": {"type": "string", "minLength": 3}}))
-    assert "UnsupportedSchema at /items/minLength" in error_of("generate", "hi", "--schema", path)
+    path = written(json.dumps({"type": "array", "items": {"type": "array", "uniqueItems": True}}))
+    assert "UnsupportedSchema at /items/uniqueItems" in error_of("generate", "hi", "--schema", path)
 
 
 def test_two_forms_are_refused(error_of: Error):

@@ -16,8 +16,8 @@ from structgen.errors import (
     InvalidGrammar,
     InvalidRegex,
     InvalidRequest,
+    InvalidSchema,
     PluginError,
-    UnsupportedSchema,
 )
 from structgen.grammars import TokenVocabulary
 from structgen.plugins import registry
@@ -185,8 +185,8 @@ def test_an_option_that_its_kind_does_not_take_is_named(vocabulary):
 
 def test_what_cannot_be_compiled_says_why(vocabulary):
     cache = GrammarCache(vocabulary)
-    with pytest.raises(UnsupportedSchema, match="multipleOf"):
-        cache.get(GrammarSpec("json_schema", {"type": "number", "multipleOf": 0.01}))
+    with pytest.raises(InvalidSchema, match="/properties/a/type"):
+        cache.get(GrammarSpec("json_schema", {"properties": {"a": {"type": "text"}}}))
     with pytest.raises(InvalidRequest, match="plain data"):
         cache.get(GrammarSpec("choice", [b"bytes"]))
     with pytest.raises(PluginError, match="json_schema"):

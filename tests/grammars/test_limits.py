@@ -98,7 +98,15 @@ class Watched(threading.Event):
     [
         (compile_choice, [f"text {number}" for number in range(500)], 1500),
         (compile_regex, "(ab?|[cd]e){1,500}", 1500),
-        (compile_json_schema, {"enum": [f"text {number}" for number in range(500)]}, 500),
+        (
+            compile_json_schema,
+            {
+                "type": "object",
+                "properties": {str(number): {"const": number} for number in range(500)},
+                "additionalProperties": False,
+            },
+            500,
+        ),
     ],
 )
 def test_a_compile_looks_at_its_limits_all_the_way(vocabulary, compile_grammar, source, looks):

@@ -36,7 +36,7 @@ def vocabulary():
 
 
 def automaton_of(expr: Expr, vocabulary: TokenVocabulary) -> StackAutomaton:
-    return StackAutomaton(Rule("text", lambda: expr), vocabulary.lengths, vocabulary.trie, 64 << 20)
+    return StackAutomaton(Rule("text", lambda: expr), vocabulary.lengths, vocabulary.interiors, 64 << 20)
 
 
 def texts(max_size: int = 3) -> st.SearchStrategy[str]:
@@ -231,6 +231,20 @@ def test_gaps_in_the_lengths_of_a_pattern_meet_its_bounds(vocabulary, pattern, l
         assert bytes(sorted(set(automaton.next_bytes(state)) & set(b"abc"))) == "".join(sorted(following)).encode()
         assert (ord('"') in automaton.next_bytes(state)) == (read in members)
         pending += [(state, data + char.encode()) for char in following]
+
+
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
+def test_bounds_on_one_pattern_do_not_meddle_with_each_other(vocabulary, order):
+    dfa = ecma_language("^(?:a{1,2}|b*)$").dfa
+    languages = [Language.of_dfa(dfa, 3, None), Language.of_dfa(dfa, 0, 5)]
+    wholes, expected = [b'"bbb"', b'"a"'], [(b"b\\", b"b\\"), (b'"ab\\', b'"b\\')]
+    automaton = automaton_of(sequence(*(string_value(languages[one]) for one in order)), vocabulary)
+    before = b""
+    for one in order:
+        for text, following in zip((b'"', b'"b'), expected[one], strict=True):
+            state = automaton.advance_bytes(automaton.start, before + text)
+            assert set(automaton.next_bytes(state)) == set(following)
+        before += wholes[one]
 
 
 def test_more_than_31_languages_of_keys_are_told_apart():

@@ -66,7 +66,7 @@ def test_the_place_and_what_could_come_are_named(person, text, at, found, messag
 def test_the_place_in_the_schema_is_named(person):
     verdict = person.check('{"name": "x", "age": 3, "pet": "cow"}')
     assert verdict.at == 33
-    assert verdict.expected == b"a"
+    assert b"a" in verdict.expected
     assert verdict.path == "/pet"
     assert "expected 'a'; in /pet" in str(verdict)
     ending = person.ending('{"name": "x", "age": 3, "pet": "c')

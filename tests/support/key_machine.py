@@ -6,9 +6,10 @@ import numpy as np
 
 from structgen.grammars.automaton._jit import Int32Array, compiled
 from structgen.grammars.automaton.determinize import next_state, rehash_states
+from structgen.grammars.automaton.string_keys import key_interval, key_label, key_others, key_rest, other_rest
 from structgen.grammars.automaton.string_records import rehash_strings
 from structgen.grammars.automaton.string_tables import StringTables
-from structgen.grammars.automaton.strings import key_interval, key_label, key_others, key_rest, key_start, other_rest
+from structgen.grammars.automaton.strings import key_start
 from structgen.grammars.automaton.tables import (
     C_WANTED_TABLE,
     F_LABEL,

@@ -85,6 +85,9 @@ def _array(spec: ArraySpec, items: list[object]) -> bool:
             for move in moves
         }
     return any(
-        all(one.low <= count and (one.high is None or count <= one.high) for one, count in zip(spec.contains, shown))
+        all(
+            one.low <= count and (one.high is None or count <= one.high)
+            for one, count in zip(spec.contains, shown, strict=True)
+        )
         for shown in counts
     )

@@ -15,7 +15,7 @@ from structgen.grammars.automaton import walk
 from structgen.grammars.automaton._jit import Int32Array, Int32Table, Int64Array
 from structgen.grammars.automaton.analysis import analyse, callees
 from structgen.grammars.automaton.determinize import rehash_states
-from structgen.grammars.automaton.facts import Called, Facts, Lengths
+from structgen.grammars.automaton.facts import Called, Facts, Lengths, meant
 from structgen.grammars.automaton.fill import advance_token, fill_mask, fill_masks
 from structgen.grammars.automaton.frame_tables import write_array, write_object
 from structgen.grammars.automaton.frames import rehash_frames
@@ -109,6 +109,10 @@ class Size(NamedTuple):
     bytes: int
 
 
+_AHEAD = 256
+"""So many rules are lowered when an automaton is made."""
+
+
 class StackAutomaton:
     """The automaton of a grammar over bytes and special tokens; its states are closed sets (see `stacks`).
 
@@ -157,6 +161,7 @@ class StackAutomaton:
         self._key_sets: dict[int, tuple[ObjectSpec, frozenset[str]]] = {}
         self._strings = StringTables(self._tables, self._make_room, lengths.single)
         self._publish_rules()
+        self._lower_ahead()
         self.start = self._run(lambda memory: start_set(memory, 0))
 
     def renewed(self) -> StackAutomaton:
@@ -320,7 +325,7 @@ class StackAutomaton:
             self._tables.set_count(N_LINKS, 0)
 
     def _lower(self, number: int) -> None:
-        one = self._rules[number]
+        one = meant(self._rules[number])
         if isinstance(one, Rule):
             self._lower_rule(number, one)
         elif isinstance(one, ObjectValue):
@@ -342,6 +347,13 @@ class StackAutomaton:
             self._write_regular(number, one.dfa)
         else:
             raise TypeError(f"no such value: {one!r}")
+
+    def _lower_ahead(self) -> None:
+        """Lower the first rules at once, those that are reached soonest first: no mask has to wait for them."""
+        for number in itertools.count():
+            if number == min(len(self._rules), _AHEAD):
+                break
+            self._lower(number)
 
     def _write(self, number: int, kind: int, written: int) -> None:
         self._publish_rules()
@@ -367,26 +379,30 @@ class StackAutomaton:
         self._tables[RULES][number, U_LEAF] = self._interiors.leaf(dfa)
 
     def _number_of(self, one: Called) -> int:
-        return self._rule_numbers.setdefault(one, len(self._rule_numbers))
+        return self._rule_numbers.setdefault(meant(one), len(self._rule_numbers))
 
     def _write_object(self, number: int, spec: ObjectSpec) -> int:
-        keys, spellable = self._keys_of(spec, frozenset()), is_spellable(self._lengths)
+        keys, spellable = self._keys_of(spec), is_spellable(self._lengths)
         return write_object(self._tables, spec, number, keys, self._number_of, self._facts, spellable=spellable)
 
-    def _keys_of(self, spec: ObjectSpec, seen: frozenset[str]) -> int:
-        """The automaton of the keys of ``spec``, undeclared ones that have been ``seen`` among the names."""
+    def _keys_of(self, spec: ObjectSpec) -> int:
+        """The automaton of the keys of ``spec``."""
+        seen = frozenset[str]()
         keys = self._keys.get((spec, seen))
         if keys is None:
-            names = [*spec.names, *sorted(seen)]
-            keys = self._strings.keys(names, [one.keys for one in spec.others], 0)
-            self._keys[spec, seen] = keys
+            keys = self._keys[spec, seen] = self._strings.keys(spec.names, [one.keys for one in spec.others], 0)
             self._key_sets[keys] = spec, seen
         return keys
 
     def _extend(self, keys: int, spelling: int) -> None:
         """Write the keys that are left when the one that was spelled so has been there."""
         spec, seen = self._key_sets[keys]
-        extended = self._keys_of(spec, seen | {self._spelled(spelling)})
+        key = self._spelled(spelling)
+        extended = self._keys.get((spec, seen | {key}))
+        if extended is None:
+            extended = self._strings.with_name(keys, key)
+            self._keys[spec, seen | {key}] = extended
+            self._key_sets[extended] = spec, seen | {key}
         self._run(lambda memory: enter_extension(memory, keys, spelling, extended))
 
     def _spelled(self, spelling: int) -> str:

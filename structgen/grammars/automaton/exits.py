@@ -10,23 +10,40 @@ from structgen.grammars.automaton.interiors import (
     BYTES_OF,
     CHILDREN,
     FIRSTS,
+    H_DEEP,
     H_LONGEST,
     KEY,
     KEY_LEAF,
     KEY_NODE,
     KEY_TRIE,
     KEY_VARIANT,
+    LARGE,
     TOKENS,
+    address,
     byte_of,
     first_child,
     key_hash,
     part_of,
 )
 from structgen.grammars.automaton.leaves import UNCLOSED, key_at, key_count, label_at, read_on, uncounted
+from structgen.grammars.automaton.rows import set_bit
 from structgen.grammars.automaton.spelling import QUOTE
+from structgen.grammars.automaton.stretches import LOOPS, stretch
 from structgen.grammars.automaton.tables import NO_STATE
 
-__all__ = ["EXIT_COLUMNS", "MOST_LABELS", "add_subtree", "collect", "exit_roots", "flatten", "key_size", "write_key"]
+__all__ = [
+    "EXIT_COLUMNS",
+    "MOST_LABELS",
+    "add_exits",
+    "add_subtree",
+    "collect",
+    "exit_roots",
+    "flatten",
+    "group_of",
+    "key_size",
+    "write_key",
+    "write_mask",
+]
 
 # While it grows the exits' trie is lists of children; 0 ends a list, and node 0 is the root. `X_TOKENS` is the first of
 # a node's tokens, which are rows (token, next).
@@ -100,7 +117,7 @@ def add_subtree(
 
 
 @inner
-def _add_exits(
+def add_exits(
     s: Memory,
     trie: int,
     top: int,
@@ -128,7 +145,7 @@ def _add_exits(
 
 
 @inner
-def _group_of(labels: Int64Array, counts: Int64Array, label: int) -> int:
+def group_of(labels: Int64Array, counts: Int64Array, label: int) -> int:
     """The number of ``label``, from 1; 0 where the leaf may not end, -1 where there are too many."""
     if label < 0:
         return 0
@@ -158,20 +175,21 @@ def collect(
 ) -> bool:
     """Compute the interior of ``state`` below ``node``; whether there was room.
 
-    Its tokens go to ``inside``, the exits to ``exits``, a trie for each of ``labels`` below a node of its own, and their
-    tokens to ``lists``; the numbers of all, one more for the exits and their tokens, to ``counts``.
+    Its tokens go to ``inside``, the exits to ``exits``, a trie for each of ``labels`` below a node of its own, and
+    their tokens to ``lists``; the numbers of all, one more for the exits and their tokens, to ``counts``.
     """
     nodes, children = part_of(s, trie, BYTES_OF), part_of(s, trie, CHILDREN)
     firsts, tokens, longest = part_of(s, trie, FIRSTS), part_of(s, trie, TOKENS), load(s, H_LONGEST) + 2
     work, path = np.empty((longest, 3), np.int32), np.empty((longest, 4), np.int64)
-    read = np.zeros(
-        longest, np.int64
-    )  # the bytes of the path, plus 256 times the label's number where the leaf may end
+    # The bytes of the path, plus 256 times the label's number where the leaf may end.
+    read = np.zeros(longest, np.int64)
     counts[C_INSIDE], counts[C_EXITS], counts[C_TOKENS], counts[C_GROUPS] = 0, 1, 1, 0
     exits[0, X_CHILD] = exits[0, X_TOKENS] = 0
     depth = ways = 0
     path[0, 0], path[0, 1] = first_child(children, node), first_child(children, node + 1)
     path[0, 2], path[0, 3] = uncounted(m, state)
+    can_stretch, deep = trie == 0 and state >= 0 and path[0, 3] < 0, address(s, H_DEEP)
+    loops = np.zeros(LOOPS, np.int64)
     is_plain = state >= 0 and path[0, 3] < 0 and variant <= UNCLOSED
     while depth >= 0:
         node = path[depth, 0]
@@ -188,15 +206,22 @@ def collect(
         else:
             target, count = read_on(m, path[depth, 2], path[depth, 3], variant, byte)
         if target == NO_STATE:
-            if ways and not _add_exits(s, trie, node, exits, lists, counts, read, depth, work):
+            if ways and not add_exits(s, trie, node, exits, lists, counts, read, depth, work):
                 return False
             continue
-        group = _group_of(labels, counts, label_at(m, target, variant))
+        group = group_of(labels, counts, label_at(m, target, variant))
         if group < 0:
             return False
         for place in range(load(firsts, node), load(firsts, node + 1)):
             inside[counts[C_INSIDE]] = load(tokens, place)
             counts[C_INSIDE] += 1
+        if can_stretch and load(children, node) >= LARGE:
+            below = stretch(m, s, node, target, variant, loops)
+            if below:
+                for place in range(load(below, 9), load(below, 10)):
+                    inside[counts[C_INSIDE]] = load(deep, place)
+                    counts[C_INSIDE] += 1
+                continue
         depth += 1
         path[depth, 0], path[depth, 1] = first_child(children, node), first_child(children, node + 1)
         path[depth, 2], path[depth, 3] = target, count
@@ -216,7 +241,7 @@ def flatten(
     tokens: Int32Array,
     counts: Int64Array,
 ) -> None:
-    """Write the trie below ``root`` as `walk.Trie` has it, a byte to a number yet; its nodes and tokens to ``counts``."""
+    """Write the trie below ``root`` as `walk.Trie` has it, a byte to a number yet; ``counts``: its nodes and tokens."""
     used, count, node = 0, 1, 0
     queue = np.empty(len(exits), np.int32)
     queue[0] = root
@@ -263,3 +288,11 @@ def exit_roots(exits: Int32Table, roots: Int64Array, count: int) -> None:
         while one and exits[one, X_BYTE] != 256 * (group + 1) + 255:
             one = int64(exits[one, X_SIBLING])
         roots[group] = one
+
+
+@compiled
+def write_mask(tokens: Int32Array, row: Int32Array) -> None:
+    """Set the bits of ``tokens``."""
+    bits = row.ctypes.data
+    for place in range(len(tokens)):
+        set_bit(bits, int64(tokens[place]))

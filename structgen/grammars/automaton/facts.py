@@ -3,16 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple, Union
+from typing import NamedTuple
 
 from structgen.grammars.automaton.tables import FAR
-from structgen.grammars.expr import Rule
+from structgen.grammars.expr import Call, Rule
 from structgen.grammars.values import Value
 
-__all__ = ["Called", "Facts", "Lengths", "literal_distances"]
+__all__ = ["Called", "Facts", "Lengths", "literal_distances", "meant"]
 
-Called = Union[Rule, Value]
+Called = Rule | Value
 """What an automaton enters and leaves: rules, and values, which are rules without an expression."""
+
+
+def meant(called: Called) -> Called:
+    """What is called in the end by calling a rule that does nothing but call it."""
+    while isinstance(called, Rule):
+        body = called.body
+        if isinstance(body, Call):
+            called = body.rule
+        elif isinstance(body, Value):
+            called = body
+        else:
+            break
+    return called
 
 
 class Facts(NamedTuple):

@@ -78,8 +78,8 @@ __all__ = ["NO_ROW_THERE", "NO_STATE_THERE", "NO_TOKEN", "advance_token", "fill_
 NO_STATE_THERE, NO_ROW_THERE, NO_TOKEN = -2, -3, -4
 """What is returned for an argument that is wrong."""
 
-# A level of a walk: the travelling form, the next node and the end of its siblings; the row of TRANSITIONS that all steps
-# from here read, or -1; whether only some bytes may come, and these.
+# A level of a walk: the travelling form, the next node and the end of its siblings; the row of TRANSITIONS that all
+# steps from here read, or -1; whether only some bytes may come, and these.
 _STATE, _BELOW, _NEXT, _END, _ROW, _IS_NARROW, _LIVE, _LEVEL = 0, 1, 2, 3, 4, 5, 6, 14
 
 _FEW = 4
@@ -258,10 +258,11 @@ def fill_masks(m: Memory, s: Memory, states: Int64Array, rows: Int32Table, begin
 
 @inner
 def _is_end(s: Memory, token: int) -> bool:
-    for place in range(load(s, H_ENDS), load(s, H_ENDS) + load(s, H_END_COUNT)):
-        if load(s, place) == token:
-            return True
-    return False
+    first, count = load(s, H_ENDS), load(s, H_END_COUNT)
+    place = first
+    while place < first + count and load(s, place) != token:
+        place += 1
+    return place < first + count
 
 
 @compiled

@@ -100,7 +100,7 @@ def write_array(
     tables: Tables, spec: ArraySpec, rule: int, number_of: Callable[[Rule], int], facts: Mapping[Called, Facts]
 ) -> int:
     """Write ``spec``; returns its number."""
-    places = []
+    places: list[tuple[int, ...]] = []
     for ways in (*spec.prefix, spec.rest):
         rows = [(number_of(way.value), _mask(way.counts), min(1 + facts[way.value].tokens, FAR)) for way in ways]
         may, must = (_mask(combine(way.counts for way in ways)) for combine in (_union, _intersection))

@@ -26,6 +26,7 @@ from structgen.grammars.automaton.registers import (
     first_array,
     first_object,
     may_come,
+    must_come,
     way_of,
 )
 from structgen.grammars.automaton.spellings import extended_keys, longer_spelling
@@ -238,13 +239,17 @@ def _value_distance(m: Memory, register: int, label: int) -> int:
 
 @inner
 def _member_distance(m: Memory, register: int) -> int:
-    """Tokens that suffice for a member, its comma included, and the rest: the first name that may come, or another."""
+    """Tokens that suffice for a comma, a member and the rest: a name that is missing, or may come, or another."""
     spec, ways = cell(m, REGISTERS, register, R_SPEC), cell(m, REGISTERS, register, R_WAYS)
+    found = -1
     for name in range(cell(m, OBJECTS, spec, O_NAMES)):
-        if may_come(m, register, name):
-            at = cell(m, OBJECTS, spec, O_FIRST_NAME) + name
-            key = cell(m, NAMES, at, N_COST) - cell(m, NAMES, at, N_VALUE_COST)
-            return key + _value_distance(m, register, name)
+        if may_come(m, register, name) and (found < 0 or must_come(m, register, name)):
+            found = name
+            if must_come(m, register, name):
+                break
+    if found >= 0:
+        at = cell(m, OBJECTS, spec, O_FIRST_NAME) + found
+        return cell(m, NAMES, at, N_COST) - cell(m, NAMES, at, N_VALUE_COST) + _value_distance(m, register, found)
     if ways == 0:
         return FAR
     at = cell(m, OBJECTS, spec, O_FIRST_OTHER) + _bit_at(ways, 0)
@@ -358,7 +363,7 @@ def _open_key(m: Memory, register: int) -> int:
 
 @inner
 def _key_distance(m: Memory, key: int, register: int) -> int:
-    place = _place_ahead(m, key, register)
+    place = _place_to(m, key, register)
     colon = 1 - cell(m, OBJECTS, cell(m, REGISTERS, register, R_SPEC), O_IS_SET)
     if place >= 0:
         name = key_name(m, cell(m, REGISTERS, register, R_KEYS), place)
@@ -377,6 +382,17 @@ def _place_ahead(m: Memory, key: int, register: int) -> int:
         if may_come(m, register, key_name(m, cell(m, REGISTERS, register, R_KEYS), place)):
             return place
     return -1
+
+
+@inner
+def _place_to(m: Memory, key: int, register: int) -> int:
+    """Like `_place_ahead`, but a name that is missing before one that only may come: the shortest way leads there."""
+    first, end = key_interval(m, key)
+    for place in range(first, end):
+        name = key_name(m, cell(m, REGISTERS, register, R_KEYS), place)
+        if must_come(m, register, name) and may_come(m, register, name):
+            return place
+    return _place_ahead(m, key, register)
 
 
 @inner

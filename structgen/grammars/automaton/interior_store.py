@@ -9,7 +9,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from structgen.grammars.automaton._jit import Int32Array, Memory
+from structgen.grammars.automaton._jit import Int32Array, Memory, UInt8Array
 from structgen.grammars.automaton.exits import (
     C_EXITS,
     C_TOKENS,
@@ -20,6 +20,7 @@ from structgen.grammars.automaton.exits import (
     flatten,
     key_size,
     write_key,
+    write_mask,
 )
 from structgen.grammars.automaton.interiors import (
     CHILD,
@@ -39,6 +40,7 @@ from structgen.grammars.automaton.interiors import (
     H_GENERATION,
     H_HASH,
     H_HASH_ROWS,
+    H_LARGE_COUNT,
     H_LONGEST,
     H_PARTS,
     H_TOKEN_COUNT,
@@ -74,9 +76,9 @@ class _Exits(NamedTuple):
 
     def packed(self) -> list[Int32Array]:
         """As it lies in the store."""
-        packed = np.zeros((len(self.nodes) + 3) // 4, np.int32)
-        packed.view(np.uint8)[: len(self.nodes)] = self.nodes & 0xFF
-        return [packed, self.children, self.firsts, self.tokens]
+        padded = np.zeros((len(self.nodes) + 3) // 4 * 4, np.uint8)
+        padded[: len(self.nodes)] = self.nodes & 0xFF
+        return [np.frombuffer(padded.tobytes(), np.int32), self.children, self.firsts, self.tokens]
 
 
 _MAX_BYTES, _MASKS = 32 << 20, 1024
@@ -119,11 +121,21 @@ class InteriorStore:
 
     def _header(self, ends: Sequence[int]) -> Int32Array:
         trie, header = self._trie, np.zeros(HEADER, np.int32)
-        parts = (trie.nodes, trie.children, trie.firsts, trie.tokens, trie.text, trie.starts)
-        header[H_PARTS : H_PARTS + 2 * len(parts)].view(np.int64)[:] = [part.ctypes.data for part in parts]
+        parts: list[UInt8Array | Int32Array] = [
+            trie.nodes,
+            trie.children,
+            trie.firsts,
+            trie.tokens,
+            trie.text,
+            trie.starts,
+        ]
+        parts += [trie.large, trie.below, trie.deep, trie.characters]
+        addresses = np.array([part.ctypes.data for part in parts], np.int64)
+        header[H_PARTS : H_PARTS + 2 * len(parts)] = np.frombuffer(addresses.tobytes(), np.int32)
         first_nodes = np.zeros(256, np.int32)
         top = int(trie.children[1]) & CHILD if len(trie) > 1 else 1
         first_nodes[trie.nodes[1:top]] = np.arange(1, top)
+        header[H_LARGE_COUNT] = len(trie.large)
         header[H_TOKEN_COUNT], header[H_WORDS] = len(trie.starts) - 1, self._words
         header[H_LONGEST] = int(np.diff(trie.starts).max(initial=0))
         header[H_FIRST_NODES], header[H_ENDS], header[H_END_COUNT] = HEADER, HEADER + 256, len(ends)
@@ -206,8 +218,8 @@ class InteriorStore:
         labels, roots = np.empty(MOST_LABELS, np.int64), np.empty(MOST_LABELS, np.int64)
         while True:
             exits, lists = np.empty((room, EXIT_COLUMNS), np.int32), np.empty((room, 2), np.int32)
-            read = (variant, trie, node, state, self._inside, exits, lists, labels, counts)
-            if collect(tables, self.snapshot[0], *read):
+            into = (exits, lists, labels, counts)
+            if collect(tables, self.snapshot[0], variant, trie, node, state, self._inside, *into):
                 break
             room, labels, roots = 4 * room, np.empty(4 * len(labels), np.int64), np.empty(4 * len(roots), np.int64)
         inside, nodes, tokens, groups = (int(count) for count in counts)
@@ -286,6 +298,6 @@ class InteriorStore:
 
 
 def _mask_of(tokens: Int32Array, words: int) -> Int32Array:
-    there = np.zeros(32 * words, np.bool_)
-    there[tokens] = True
-    return np.frombuffer(np.packbits(there, bitorder="little").tobytes(), np.int32)
+    row = np.zeros(words, np.int32)
+    write_mask(tokens, row)
+    return row

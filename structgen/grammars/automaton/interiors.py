@@ -62,13 +62,13 @@ __all__ = [
 ROOT = 0
 
 # The header of the store. Addresses take two places; those of a trie's parts come first.
-H_PARTS, H_TEXT, H_STARTS = 0, 8, 10
-H_TOKEN_COUNT, H_WORDS, H_LONGEST, H_GENERATION, H_FIRST_NODES, H_ENDS, H_END_COUNT, H_HASH, H_HASH_ROWS = range(12, 21)
-HEADER = 21
+H_PARTS, H_TEXT, H_STARTS, H_LARGE, H_BELOW, H_DEEP, H_CHARACTERS = 0, 8, 10, 12, 14, 16, 18
+H_TOKEN_COUNT, H_WORDS, H_LONGEST, H_GENERATION, H_FIRST_NODES, H_ENDS, H_END_COUNT, H_HASH, H_HASH_ROWS = range(20, 29)
+H_LARGE_COUNT, HEADER = 29, 30
 
 # An interior. Its tokens are a list, or where they are many a mask; `E_LIST` or `E_MASK` is 0 then. The parts of the
-# trie of its exits are places in the store; `E_EXITS` is the number of its nodes, 0 where there is none but the root. Where
-# keys leave with several labels (three words), `E_NEXT` is the place of a further trie, with the next of them.
+# trie of its exits are places in the store; `E_EXITS` is the number of its nodes, 0 where there is none but the root.
+# Where keys leave with several labels (of three words), `E_NEXT` is the place of a further trie, for the next of them.
 E_PARTS, E_COUNT, E_LIST, E_MASK, E_EXITS, E_KEY, E_KEY_COUNT, E_LABEL, E_NEXT = 0, 4, 5, 6, 7, 8, 9, 10, 13
 ENTRY = 14
 

@@ -13,13 +13,14 @@ from structgen.grammars.automaton.determinize import next_state
 from structgen.grammars.automaton.frames import after_space
 from structgen.grammars.automaton.spelling import BACKSLASH, NONE, QUOTE
 from structgen.grammars.automaton.string_keys import key_others
-from structgen.grammars.automaton.string_rests import END, NEVER, START, bounded_rest, text_place
+from structgen.grammars.automaton.string_rests import END, NEVER, START, bounded_rest, interval_end, text_place
 from structgen.grammars.automaton.string_tables import ANY_VALUE
 from structgen.grammars.automaton.tables import (
     ACCEPT,
     BYTES,
     BYTESETS,
     C_LONGEST,
+    D_FIRST,
     ENDLESS,
     F_FINAL,
     F_FRAME,
@@ -31,10 +32,13 @@ from structgen.grammars.automaton.tables import (
     G_TEXT,
     G_VALUE,
     I_STATE,
+    INTERVALS,
     ITEMS,
     K_ARGUMENT,
     K_KIND,
     MACHINES,
+    N_FROM,
+    N_TO,
     NO_STATE,
     NODES,
     POOL,
@@ -58,6 +62,7 @@ from structgen.grammars.automaton.tables import (
     TRANSITIONS,
     U_FIRST,
     U_LEAF,
+    VALUES,
     X_BASE,
     X_COUNT,
     X_DEPTH,
@@ -129,8 +134,8 @@ def key_at(m: Memory, state: int, place: int) -> int:
 
 
 _COLUMNS = 8
-"""Numbers that tell apart the states of string machines: those that stand in their records, but for the machine, and how
-many characters are still to come at least and at most."""
+"""Numbers that tell apart the states of string machines: those that stand in their records, but for the machine, and
+how many characters are still to come at least and at most."""
 
 
 @inner
@@ -169,7 +174,7 @@ def _most(m: Memory, record: int, machine: int) -> int:
 
 @inner
 def read_on(m: Memory, state: int, count: int, variant: int, byte: int) -> tuple[int, int]:
-    """The state of the same leaf after ``byte``, or `NO_STATE`; of a string with bounds on its length without its count.
+    """The state of the same leaf after ``byte``, or `NO_STATE`; of a string with bounds on its length the one without.
 
     The other number is the count, -1 where there is none.
     """
@@ -278,15 +283,30 @@ def _first_of_string(m: Memory, record: int, live: Int64Array) -> None:
     if phase == START:
         _mark(live, QUOTE)
         return
-    if phase != NONE or cell(m, RECORDS, record, X_VALUE) >= 0:
+    if phase != NONE:
         _mark_all(live)
         return
+    if cell(m, RECORDS, record, X_VALUE) >= 0:
+        _mark_value(m, cell(m, RECORDS, record, X_VALUE), live)
     mark_texts(m, cell(m, RECORDS, record, X_TEXT), cell(m, RECORDS, record, X_TEXT_END), depth, live)
 
 
 @inner
+def _mark_value(m: Memory, value: int, live: Int64Array) -> None:
+    """Add the bytes that may come between two characters where the automaton is in ``value``, and some others."""
+    _mark(live, BACKSLASH)
+    _mark(live, QUOTE)
+    for place in range(cell(m, VALUES, value, D_FIRST), interval_end(m, value)):
+        first, last = cell(m, INTERVALS, place, N_FROM), cell(m, INTERVALS, place, N_TO)
+        for byte in range(max(first, 0x20), min(last, 0x7F) + 1):
+            _mark(live, byte)
+        if last >= 0x80:
+            live[6], live[7] = 0xFFFFFFFF, 0xFFFFFFFF
+
+
+@inner
 def mark_texts(m: Memory, text: int, end: int, depth: int, live: Int64Array) -> None:
-    """Add to ``live`` the bytes with which character number ``depth`` of some of the texts may begin, and some others."""
+    """Add the bytes with which character number ``depth`` of some of the texts may begin, and some others."""
     _mark(live, BACKSLASH)
     while text < end:
         rank = -1

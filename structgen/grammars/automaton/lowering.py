@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from structgen.grammars.automaton.facts import Facts, Lengths, literal_distances
+from structgen.grammars.automaton.facts import Facts, Lengths, literal_distances, meant
 from structgen.grammars.automaton.tables import BYTES, CALL, FAR, FINAL, SPLIT, TOKEN
 from structgen.grammars.expr import (
     NEVER,
@@ -126,7 +126,7 @@ class Lowering:
         facts = self._facts[rule]
         if not facts.productive:
             return DEAD_END
-        number = self._rule_numbers.setdefault(rule, len(self._rule_numbers))
+        number = self._rule_numbers.setdefault(meant(rule), len(self._rule_numbers))
         return self._add(CALL, number, after, DEAD_END, facts.tokens + self._distance(after))
 
     def _split(self, nodes: list[int]) -> int:

@@ -18,15 +18,20 @@ from structgen.grammars.automaton.interiors import (
     BYTES_OF,
     CHILDREN,
     FIRSTS,
+    H_CHARACTERS,
+    H_DEEP,
     H_LONGEST,
+    LARGE,
     ROOT,
     TOKENS,
+    address,
     byte_of,
     first_child,
     part_of,
 )
 from structgen.grammars.automaton.leaves import uncounted
 from structgen.grammars.automaton.spelling import NONE, first_rank, last_rank
+from structgen.grammars.automaton.stretches import ALONE, LOOPS, stretch
 from structgen.grammars.automaton.string_rests import END, FULL, interval_end, interval_place
 from structgen.grammars.automaton.tables import (
     D_LONGEST,
@@ -138,10 +143,12 @@ def read_profile(
     """Walk the vocabulary's trie from ``state`` without its bounds; whether there was room for all."""
     nodes, children = part_of(s, 0, BYTES_OF), part_of(s, 0, CHILDREN)
     firsts, tokens = part_of(s, 0, FIRSTS), part_of(s, 0, TOKENS)
-    path = np.empty((load(s, H_LONGEST) + 2, 4), np.int64)
+    # The node and its last sibling, the state, the characters of the string and of the token's bytes.
+    path, loops = np.empty((load(s, H_LONGEST) + 2, 5), np.int64), np.zeros(LOOPS, np.int64)
+    deep, lengths = address(s, H_DEEP), address(s, H_CHARACTERS)
     counts[C_INSIDE], counts[C_CLOSING], counts[C_CLOSERS] = 0, 0, 0
     path[0, 0], path[0, 1] = first_child(children, ROOT), first_child(children, ROOT + 1)
-    path[0, 2], path[0, 3] = uncounted(m, state)[0], 0
+    path[0, 2], path[0, 3], path[0, 4] = uncounted(m, state)[0], 0, 0
     depth = 0
     while depth >= 0:
         node = path[depth, 0]
@@ -149,7 +156,8 @@ def read_profile(
             depth -= 1
             continue
         path[depth, 0] = node + 1
-        target = next_state(m, path[depth, 2], byte_of(nodes, node))
+        byte = byte_of(nodes, node)
+        target = next_state(m, path[depth, 2], byte)
         if target == NO_STATE:
             continue
         record, first, end = cell(m, STATES, target, S_NODES), load(firsts, node), load(firsts, node + 1)
@@ -169,6 +177,16 @@ def read_profile(
             for place in range(first, end):
                 inside[counts[C_INSIDE]], needs[counts[C_INSIDE]] = load(tokens, place), need
                 counts[C_INSIDE] += 1
+        path[depth + 1, 4] = path[depth, 4] + ((byte & 0xC0) != 0x80)
+        below = stretch(m, s, node, target, ALONE, loops) if load(children, node) >= LARGE else 0
+        if below:
+            # Between two characters, and back there with each: what a token has more, it has from here on.
+            ahead = characters - path[depth + 1, 4] + _shortest_rest(m, record)
+            for place in range(load(below, 9), load(below, 10)):
+                token = load(deep, place)
+                inside[counts[C_INSIDE]], needs[counts[C_INSIDE]] = token, ahead + load(lengths, token)
+                counts[C_INSIDE] += 1
+            continue
         depth += 1
         path[depth, 0], path[depth, 1] = first_child(children, node), first_child(children, node + 1)
         path[depth, 2], path[depth, 3] = target, characters

@@ -1,11 +1,11 @@
 """Registers: what an object or array has had so far, as a value, and what may follow.
 
 A register is a row of `REGISTERS`: the spec (an object's number, or -1 less an array's), the automaton of the keys, a
-count that goes no further than the spec can tell apart, the last name where keys are ordered (they are
-numbered in that order), the
-obligations met, and words: for an object the bits of the names seen, then those of the names that may come; for an
-array its counters. Equal registers are one row. Everything that may follow is computed when a register is made, so
-that *completable* is asked once: what is allowed from a register leads to one from which an end can be reached.
+count that goes no further than the spec can tell apart, the last name where keys are ordered (they are numbered in that
+order), the obligations met, and words: for an object the bits of the names seen, those of the names that may come next,
+and those of the names missing; for an array its counters. Equal registers are one row. Everything that may follow is
+computed when a register is made, so that *completable* is asked once: what is allowed from a register leads to one from
+which an end can be reached.
 """
 
 from __future__ import annotations
@@ -83,6 +83,7 @@ __all__ = [
     "first_array",
     "first_object",
     "may_come",
+    "must_come",
     "rehash_registers",
     "way_of",
 ]
@@ -106,6 +107,15 @@ def may_come(m: Memory, register: int, name: int) -> bool:
     if name >= cell(m, OBJECTS, spec, O_NAMES):
         return False
     return _has(m, cell(m, REGISTERS, register, R_BITS) + cell(m, OBJECTS, spec, O_WORDS), name)
+
+
+@inner
+def must_come(m: Memory, register: int, name: int) -> bool:
+    """Whether the declared name with this number is still missing."""
+    spec = cell(m, REGISTERS, register, R_SPEC)
+    if name >= cell(m, OBJECTS, spec, O_NAMES):
+        return False
+    return _has(m, cell(m, REGISTERS, register, R_BITS) + 2 * cell(m, OBJECTS, spec, O_WORDS), name)
 
 
 # Making registers
@@ -146,7 +156,7 @@ def _draft(m: Memory, old: int, spec: int) -> int:
     row, first = get_count(m, N_REGISTERS), get_count(m, N_WORDS)
     words = _words_of(m, spec)
     need(m, REGISTERS, row + 1)
-    need(m, WORDS, first + 2 * words)
+    need(m, WORDS, first + 3 * words)
     for column in range(R_MET + 1):
         put(m, REGISTERS, row, column, cell(m, REGISTERS, old, column))
     put(m, REGISTERS, row, R_SPEC, spec)
@@ -155,6 +165,7 @@ def _draft(m: Memory, old: int, spec: int) -> int:
         before = cell(m, WORDS, cell(m, REGISTERS, old, R_BITS) + word, 0) if old else 0
         put(m, WORDS, first + word, 0, before)
         put(m, WORDS, first + words + word, 0, 0)
+        put(m, WORDS, first + 2 * words + word, 0, 0)
     return row
 
 
@@ -176,7 +187,7 @@ def _finish(m: Memory, row: int) -> int:
         _settle_array(m, row, -1 - spec)
     put(m, REGISTER_HASH, slot, 0, row)
     set_count(m, N_REGISTERS, row + 1)
-    set_count(m, N_WORDS, cell(m, REGISTERS, row, R_BITS) + (2 * words if spec >= 0 else words))
+    set_count(m, N_WORDS, cell(m, REGISTERS, row, R_BITS) + (3 * words if spec >= 0 else words))
     return row
 
 
@@ -292,6 +303,17 @@ def _imply(m: Memory, spec: int, wanted: Int64Array) -> None:
 
 
 @inner
+def _missing_after(m: Memory, row: int, spec: int, name: int) -> int:
+    """How many names must come after ``name``, where there are implications; `FAR` where it may not come."""
+    names, ordered = cell(m, OBJECTS, spec, O_NAMES), cell(m, OBJECTS, spec, O_ORDERED)
+    wanted = _wanted(m, row, spec, name)
+    missing = FAR if wanted[names] else -1
+    for one in range(names):
+        missing += FAR if wanted[one] and ordered and one < name else wanted[one]
+    return missing
+
+
+@inner
 def _settle_object(m: Memory, row: int, spec: int) -> None:
     """Compute what may follow."""
     names, first = cell(m, OBJECTS, spec, O_NAMES), cell(m, OBJECTS, spec, O_FIRST_NAME)
@@ -302,6 +324,7 @@ def _settle_object(m: Memory, row: int, spec: int) -> None:
     for one in range(names):
         opened += _is_open(m, row, spec, one)
         if wanted[one]:
+            _add(m, cell(m, REGISTERS, row, R_BITS) + 2 * cell(m, OBJECTS, spec, O_WORDS), one)
             missing += 1
             cost += cell(m, NAMES, first + one, N_COST)
             barrier = min(barrier, one)
@@ -315,26 +338,13 @@ def _settle_object(m: Memory, row: int, spec: int) -> None:
         if not _is_open(m, row, spec, name):
             continue
         ahead -= 1  # those behind it where keys are ordered, all others where they are not
-        left = ahead if ordered else opened - 1
-        still = missing - wanted[name]
-        if implied:
-            after = _wanted(m, row, spec, name)
-            if after[names]:
-                continue
-            still = 0
-            for one in range(names):
-                still += after[one]
-                if after[one] and ordered and one < name:
-                    still += FAR
-            still -= 1
-        elif ordered and name > barrier:
-            continue
-        if still >= FAR or (high >= 0 and count + 1 + still + (unmet != 0) > high):
-            continue
-        if others == 0 and 1 + left < short:
-            continue
-        _add(m, allowed, name)
-        more = 1
+        still = _missing_after(m, row, spec, name) if implied else missing - wanted[name]
+        is_late = ordered and not implied and name > barrier
+        is_full = high >= 0 and count + 1 + still + (unmet != 0) > high
+        is_short = others == 0 and 1 + (ahead if ordered else opened - 1) < short
+        if still < FAR and not is_late and not is_full and not is_short:
+            _add(m, allowed, name)
+            more = 1
     ways = 0
     for other in range(others):
         met = cell(m, OTHERS, cell(m, OBJECTS, spec, O_FIRST_OTHER) + other, H_MEETS)

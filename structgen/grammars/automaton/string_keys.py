@@ -218,6 +218,7 @@ def other_rest(m: Memory, state: int, ways: int) -> int:
     text, end = cell(m, RECORDS, record, X_TEXT), cell(m, RECORDS, record, X_TEXT_END)
     depth, point = cell(m, RECORDS, record, X_DEPTH), cell(m, RECORDS, record, X_POINT)
     phase = cell(m, RECORDS, record, X_PHASE)
+    ways &= key_others(m, state)
     if value < 0 or ways == 0:
         return FAR
     quotes = (2 if phase == START else 1) * cell(m, POOL, QUOTE, 0)

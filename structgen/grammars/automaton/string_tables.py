@@ -9,20 +9,15 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from structgen.grammars.automaton._jit import Int32Array
-from structgen.grammars.automaton.string_costs import costs_of, nearest_ends, spelling_costs, weight_of
+from structgen.grammars.automaton.string_costs import nearest_ends, spelling_costs, weight_of
 from structgen.grammars.automaton.string_lengths import StateLengths, lengths_of
 from structgen.grammars.automaton.string_products import product, sizes
+from structgen.grammars.automaton.string_rows import ValueRows, in_words, rows_of, value_rows
 from structgen.grammars.automaton.string_texts import Texts, texts_of
 from structgen.grammars.automaton.string_values import ANY, RankedDfa, ranked
 from structgen.grammars.automaton.tables import (
-    D_COUNT,
-    D_DISTANCE,
     D_FIRST,
-    D_LABEL,
-    D_LABEL_2,
     D_LONGEST,
-    D_MASK,
-    D_MASK_2,
     D_SHORTEST,
     ENDLESS,
     FAR,
@@ -46,13 +41,11 @@ from structgen.grammars.automaton.tables import (
     HOLE,
     INTERVALS,
     MACHINES,
-    N_FROM,
     N_INTERVALS,
     N_MACHINES,
     N_POOL,
     N_TARGET,
     N_TEXTS,
-    N_TO,
     N_VALUES,
     POOL,
     T_FIRST,
@@ -72,7 +65,6 @@ __all__ = ["StringTables"]
 ANY_VALUE = 0
 """The state of VALUES that stands for a string of any kind."""
 
-_LOW_BITS = 0x7FFFFFFF
 _LONGEST_TEXT = 0x7FFFFFFE
 """No text has more characters: an upper bound of more is none."""
 
@@ -94,11 +86,11 @@ class StringTables:
         self._tables, self._make_room, self._single = tables, make_room, single
         self._machines: dict[Language, int] = {}
         self._values: dict[CharDfa | None, int] = {}
-        self._lengths: dict[CharDfa | None, dict[int, int]] = {}
+        self._products: dict[tuple[Language, ...], tuple[RankedDfa, int, int]] = {}
+        self._lengths: dict[tuple[CharDfa, bool], dict[int, int]] = {}  # fields of machines
         self._marking: dict[int, RankedDfa | None] = {}  # of keys: what says which languages hold a name
         self._append(POOL, N_POOL, spelling_costs(single)[:, None])
-        self._values[None] = self._automaton(ANY, (0,))
-        self._tables[VALUES][ANY_VALUE, D_LONGEST] = ENDLESS
+        self._value(None)
 
     def string(self, language: Language, rule: int) -> int:
         """The machine of the strings in ``language``, to which the rule number ``rule`` is given if it is new."""
@@ -181,16 +173,23 @@ class StringTables:
             fields[G_VALUE] = self._value(others[0].dfa)
             automaton = ranked(others[0].dfa)
         else:
-            automaton = product(others)
-            nearest = nearest_ends(automaton, len(others), self._single)
-            fields[G_VALUE] = self._automaton(automaton, tuple(map(min, zip(*nearest, strict=True))))
-            fields[G_NEAREST] = self._by_state(nearest)
+            automaton, fields[G_VALUE], fields[G_NEAREST] = self._product(tuple(others))
         fields[G_FIRST_VALUE] = fields[G_VALUE]
         few = sizes(automaton, len(others)) if automaton is not ANY else None
         if few is None:
             return None
         fields[G_SIZES] = self._by_state(few)
         return automaton
+
+    def _product(self, others: tuple[Language, ...]) -> tuple[RankedDfa, int, int]:
+        """The automaton of all languages at once, its start in VALUES, and how near which end is from each state."""
+        known = self._products.get(others)
+        if known is None:
+            automaton = product(others)
+            nearest = nearest_ends(automaton, len(others), self._single)
+            value = self._automaton(value_rows(automaton, list(map(min, zip(*nearest, strict=True)))))
+            known = self._products[others] = automaton, value, self._by_state(nearest)
+        return known
 
     def _by_state(self, numbers: Sequence[tuple[int, ...]]) -> int:
         """Write a number for each language and state, those of a state together."""
@@ -213,38 +212,39 @@ class StringTables:
         """The start of ``dfa`` in VALUES."""
         value = self._values.get(dfa)
         if value is None:
-            assert dfa is not None
-            value = self._values[dfa] = self._automaton(ranked(dfa), costs_of(dfa, self._single).distances)
+            value = self._values[dfa] = self._automaton(rows_of(dfa, self._single))
         return value
 
-    def _automaton(self, automaton: RankedDfa, distances: tuple[int, ...]) -> int:
-        first, interval = self._tables.count(N_VALUES), self._tables.count(N_INTERVALS)
-        intervals = np.empty((len(automaton.firsts), 3), np.int32)
-        intervals[:, N_FROM], intervals[:, N_TO] = automaton.firsts, automaton.lasts
-        intervals[:, N_TARGET] = automaton.targets + first
-        self._append(INTERVALS, N_INTERVALS, intervals)
-        rows = np.zeros((len(distances), self._tables[VALUES].shape[1]), np.int32)
-        rows[:, D_FIRST] = automaton.starts[:-1] + interval
-        rows[:, D_COUNT] = np.diff(automaton.starts)
-        rows[:, D_DISTANCE] = [min(one, FAR) for one in distances]
-        rows[:, D_LABEL], rows[:, D_LABEL_2] = _in_words(automaton.labels)
-        rows[:, D_MASK], rows[:, D_MASK_2] = _in_words(automaton.masks)
-        return self._append(VALUES, N_VALUES, rows)
+    def _automaton(self, rows: ValueRows) -> int:
+        values, intervals = np.array(rows.values), np.array(rows.intervals)
+        intervals[:, N_TARGET] += self._tables.count(N_VALUES)
+        values[:, D_FIRST] += self._append(INTERVALS, N_INTERVALS, intervals)
+        return self._append(VALUES, N_VALUES, values)
 
     def _bounds(self, language: Language) -> dict[int, int]:
         high = ENDLESS if language.high is None or language.high > _LONGEST_TEXT else language.high
         fields = {G_LOW: min(language.low, _LONGEST_TEXT), G_HIGH: high}
         fields[G_WEIGHT] = min(weight_of(language.dfa, self._single), FAR)
         if language.dfa is not None:
-            known = self._lengths.get(language.dfa)
-            if known is None:
-                known = self._lengths[language.dfa] = self._write_lengths(language.dfa, lengths_of(language.dfa))
-            fields |= known
+            fields |= self._lengths_of(language.dfa, language.low > 0)
         return fields
 
-    def _write_lengths(self, dfa: CharDfa, lengths: StateLengths) -> dict[int, int]:
-        value = self._value(dfa)
-        rows = self._tables[VALUES][value : value + len(dfa)]
+    def _lengths_of(self, dfa: CharDfa, has_least: bool) -> dict[int, int]:
+        """Write the lengths to an end; where no number of them is wanted, the shortest are all that matters."""
+        known = self._lengths.get((dfa, has_least))
+        if known is None:
+            value = self._value(dfa)
+            rows = self._tables[VALUES][value : value + len(dfa)]
+            if has_least:
+                known = self._write_lengths(value, rows, lengths_of(dfa))
+            else:
+                known = {}
+                if (dfa, True) not in self._lengths:
+                    rows[:, D_SHORTEST], rows[:, D_LONGEST] = dfa.shortest, ENDLESS
+            self._lengths[dfa, has_least] = known
+        return known
+
+    def _write_lengths(self, value: int, rows: Int32Array, lengths: StateLengths) -> dict[int, int]:
         rows[:, D_SHORTEST], rows[:, D_LONGEST] = lengths.shortest, lengths.longest
         if lengths.gaps is None:
             return {}
@@ -265,15 +265,11 @@ class StringTables:
         return first
 
 
-def _in_words(masks: Sequence[int]) -> tuple[list[int], list[int]]:
-    return [mask & _LOW_BITS for mask in masks], [mask >> 31 for mask in masks]
-
-
 def _mark(rows: Int32Array, texts: Texts, automaton: RankedDfa) -> None:
     """Say of each text which languages of others hold it too."""
     ends = [int(end) for end in texts.rows[:, T_LENGTH].cumsum()]
     labels = [_label_of(automaton, texts.ranks[start:end]) for start, end in itertools.pairwise([0, *ends])]
-    rows[:, T_MASK], rows[:, T_MASK_2] = _in_words(labels)
+    rows[:, T_MASK], rows[:, T_MASK_2] = in_words(labels)
 
 
 def _label_of(automaton: RankedDfa, ranks: Int32Array) -> int:

@@ -53,7 +53,7 @@ def texts_of(texts: tuple[str, ...], single: int) -> Texts:
     is_plain = _is_plain(single) and _PLAIN.fullmatch("".join(texts))
     costs = lengths if is_plain else _costs(ranks, ends, lengths, single)
     rows[:, T_COST] = costs
-    return Texts(texts, ranks, rows, int(costs.min()))
+    return Texts(texts, ranks, rows, int(costs.min()) if texts else FAR)
 
 
 @lru_cache(maxsize=8)
@@ -86,4 +86,5 @@ def shortest_string(language: Language, single: int) -> int:
         return min(FAR, quotes + language.low * weight_of(None, single))
     if not language.low and language.high is None:
         return min(FAR, quotes + costs_of(language.dfa, single).distances[0])
-    return min(FAR, quotes + weight_of(language.dfa, single) * lengths_of(language.dfa).least(0, language.low))
+    length = lengths_of(language.dfa).least(0, language.low) if language.low else language.dfa.shortest[0]
+    return min(FAR, quotes + weight_of(language.dfa, single) * length)

@@ -94,10 +94,10 @@ _TABLES = {
     SPELLING_HASH: _Table(1, 1024, kept=False),
     EXTENSIONS: _Table(3, 16),
     EXTENSION_HASH: _Table(1, 32, kept=False),
-    POOL: _Table(1, 2048),
+    POOL: _Table(1, 4096),
     TEXTS: _Table(6, 128),
-    VALUES: _Table(9, 8),
-    INTERVALS: _Table(3, 8),
+    VALUES: _Table(9, 64),
+    INTERVALS: _Table(3, 256),
     MACHINES: _Table(17, 8),
     RECORDS: _Table(13, 512),
     RECORD_HASH: _Table(1, 1024, kept=False),
@@ -127,8 +127,8 @@ BYTES, TOKEN, CALL, SPLIT, FINAL = range(5)
 K_KIND, K_ARGUMENT, K_NEXT, K_OTHER, K_RULE, K_DISTANCE = range(6)
 
 # RULES: the first node, or the number of what it is, -1 until the rule is lowered; the start state, HOLE until it is
-# built; what it is; the number by which the vocabulary knows a rule that reads bytes only, 0 for others; what its states
-# are counted from (see `interiors`).
+# built; what it is; the number by which the vocabulary knows a rule that reads bytes only, 0 for others; what its
+# states are counted from (see `leaves`).
 U_NODE, U_STATE, U_KIND, U_LEAF, U_FIRST = range(5)
 NODE_RULE, OBJECT_RULE, ARRAY_RULE, STRING_RULE = range(4)
 
@@ -275,14 +275,15 @@ class Tables:
         self.address: Memory = int(memory.ctypes.data)
         """What compiled functions take; good until the tables grow."""
         self._views = {_WHOLE: memory}
+        self._counts = memory[3 * len(_TABLES) :]
 
     def count(self, place: int) -> int:
         """One of the counts."""
-        return int(self[COUNTS][place, 0])
+        return int(self._counts[place])
 
     def set_count(self, place: int, value: int) -> None:
         """Set one of the counts."""
-        self[COUNTS][place, 0] = value
+        self._counts[place] = value
 
     def append(self, table: int, count: int, rows: Sequence[Sequence[int]]) -> int:
         """Write ``rows`` behind those of ``table`` that ``count`` counts; returns the number of the first."""

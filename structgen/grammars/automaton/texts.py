@@ -126,9 +126,9 @@ def walk_texts(m: Memory, s: Memory, trie: int, node: int, state: int, frame: in
             continue
         text = text_place(m, text, end, at, first_rank(phase, point))
         end = text_place(m, text, end, at, last_rank(phase, point) + 1)
-        if text == end or (row and not _leads_on(m, frame, text, end)):
+        if text == end:
             continue
-        if row:
+        if row and _leads_on(m, frame, text, end):
             set_bits(row, tokens, load(firsts, node), load(firsts, node + 1))
         base += _LEVEL
         if phase == NONE:

@@ -11,6 +11,7 @@ import numpy as np
 
 from structgen.grammars.automaton._jit import (
     Int32Array,
+    Int32Table,
     Memory,
     UInt8Array,
     compiled,
@@ -75,11 +76,22 @@ class Trie(NamedTuple):
     """``[vocabulary + 1]``: where a token's bytes begin in ``text``."""
     text: UInt8Array
     """With four bytes more at its end."""
+    large: Int32Array
+    """The nodes below which many are, in order."""
+    below: Int32Table
+    """``[large, BELOW]``: the bytes below each of them, 8 words; whether it is between two characters and all that is
+    below is UTF-8; the first and the end of the tokens below it in ``deep``."""
+    deep: Int32Array
+    """Token ids in the order of their bytes."""
+    characters: Int32Array
+    """``[vocabulary]``: the bytes of each token that are no continuation of a character."""
 
     def __len__(self) -> int:
         """The number of nodes."""
         return len(self.firsts) - 1
 
+
+BELOW = 11
 
 NO_BUDGET = 2 * FAR
 """As many tokens as any text may need."""

@@ -8,8 +8,8 @@ and for negations the greatest.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
-from typing import Any, TypeVar
+from collections.abc import Iterable
+from typing import Any
 
 from structgen.errors import GrammarLimitExceeded, InvalidSchema
 from structgen.grammars import language
@@ -23,34 +23,17 @@ from structgen.grammars.json_schema.kinds import kinds_of
 from structgen.grammars.json_schema.location import Location
 from structgen.grammars.json_schema.numbers import NumberSet
 from structgen.grammars.json_schema.object_ways import meet_objects, read_part
+from structgen.grammars.json_schema.products import TooManyWays, combined, crossed
 from structgen.grammars.json_schema.subschemas import Subschema
-from structgen.grammars.json_schema.ways import (
-    ALL,
-    ARRAYS,
-    FREE_ARRAY,
-    FREE_OBJECT,
-    NO_WAY,
-    OBJECTS,
-    STRINGS,
-    ArrayWay,
-    ObjectPart,
-    ObjectWay,
-    Ways,
-    free,
-    union,
-)
+from structgen.grammars.json_schema.value_ways import FREE_ARRAY, FREE_OBJECT, ObjectPart, ObjectWay
+from structgen.grammars.json_schema.ways import ALL, ARRAYS, NO_WAY, OBJECTS, STRINGS, Ways, free, union
 from structgen.grammars.language import Language
+from structgen.grammars.limits import checkpoint
 
 __all__ = ["Algebra"]
 
-_MAX_WAYS = 4096
-_MAX_PAIRS = 100_000
-_MAX_ABSORBED = 1_000
 _FAR = 1 << 30
 _SCALARS = ALL & ~(ARRAYS | OBJECTS)
-
-Set = TypeVar("Set", NumberSet, Language)
-Way = TypeVar("Way", ArrayWay, ObjectWay)
 
 
 class Algebra:
@@ -141,6 +124,8 @@ class Algebra:
         ------
         InvalidSchema
             It is defined by its own negation.
+        GrammarLimitExceeded
+            There are too many.
         """
         if atom is ANYTHING or atom is NOTHING or not wanted:
             return free(wanted) if atom is ANYTHING else NO_WAY
@@ -162,19 +147,13 @@ class Algebra:
         return found
 
     def product(self, one: Ways, other: Ways) -> Ways:
-        """The ways of meeting both.
-
-        Raises
-        ------
-        GrammarLimitExceeded
-            There are too many.
-        """
+        """The ways of meeting both."""
         return Ways(
             one.literals & other.literals,
-            _crossed(one.numbers, other.numbers, NumberSet.ALL),
-            _crossed(one.strings, other.strings, language.ALL),
-            _combined(one.arrays, other.arrays, FREE_ARRAY, lambda a, b: meet_arrays(self, a, b)),
-            _combined(one.objects, other.objects, FREE_OBJECT, lambda a, b: meet_objects(self, a, b)),
+            crossed(one.numbers, other.numbers, NumberSet.ALL),
+            crossed(one.strings, other.strings, language.ALL),
+            combined(one.arrays, other.arrays, FREE_ARRAY, lambda a, b: meet_arrays(self, a, b)),
+            combined(one.objects, other.objects, FREE_OBJECT, lambda a, b: meet_objects(self, a, b)),
         )
 
     # How it is done
@@ -189,10 +168,13 @@ class Algebra:
         atoms = conjunction.atoms
         if len(atoms) == 1:
             return self.ways(atoms[0], wanted)
-        return self.product_of(atoms, wanted & self._kinds(conjunction))
+        try:
+            return self.product_of(atoms, wanted & self._kinds(conjunction))
+        except TooManyWays as error:
+            raise GrammarLimitExceeded(f"{conjunction.pointer or '/'}: {error}") from None
 
     def _computed(self, atom: Atom, wanted: int, track: int, key: int) -> Ways:
-        # That a member is plainly empty is asked while its object is computed, but of scalars only: these two never mix.
+        # Whether a member is plainly empty is asked while its object is computed, but of scalars only: a level apart.
         level = 1 if wanted & (ARRAYS | OBJECTS) else 0
         if atom.opened[level] >= 0:
             self._lowest = min(self._lowest, atom.opened[level])
@@ -203,7 +185,11 @@ class Algebra:
         atom.opened = (before[0], opened) if level else (opened, before[1])
         outer, self._lowest = self._lowest, _FAR
         self._depth += 1
-        found = self._compute(atom, wanted, track)
+        checkpoint()
+        try:
+            found = self._compute(atom, wanted, track)
+        except TooManyWays as error:
+            raise GrammarLimitExceeded(f"{atom.pointer or '/'}: {error}") from None
         self._depth -= 1
         atom.opened = before
         if self._lowest < opened:  # true only inside of the outer circle
@@ -225,52 +211,3 @@ class Algebra:
             return self.subschema(atom.atom).fails(wanted)
         assert isinstance(atom.atom, Constant)
         return constant_fails(self, atom.atom, wanted)
-
-
-def _crossed(one: tuple[Set, ...], other: tuple[Set, ...], everything: Set) -> tuple[Set, ...]:
-    """What is in a set of each side."""
-    if not one or not other:
-        return ()
-    if one[0] is everything:
-        return other
-    if other[0] is everything:
-        return one
-    _check_pairs(len(one) * len(other))
-    both = (mine & theirs for mine in one for theirs in other)
-    return tuple(dict.fromkeys(found for found in both if not found.is_empty))
-
-
-def _combined(
-    one: tuple[Way, ...], other: tuple[Way, ...], everything: Way, meet: Callable[[Way, Way], Way | None]
-) -> tuple[Way, ...]:
-    """Each way of one side with each of the other, where they meet."""
-    if not one or not other:
-        return ()
-    if len(one) == 1 and one[0] is everything:
-        return other
-    if len(other) == 1 and other[0] is everything:
-        return one
-    _check_pairs(len(one) * len(other))
-    both = (meet(mine, theirs) for mine in one for theirs in other)
-    found = tuple(dict.fromkeys(way for way in both if way is not None))
-    if len(one) > 1 and len(other) > 1:
-        found = _absorbed(found)
-    if len(found) > _MAX_WAYS:
-        raise GrammarLimitExceeded(f"the schema has more than {_MAX_WAYS:,} combinations of alternatives at one place")
-    return found
-
-
-def _absorbed(ways: tuple[Way, ...]) -> tuple[Way, ...]:
-    """Without those that others hold whole."""
-    if not 1 < len(ways) <= _MAX_ABSORBED:
-        return ways
-    kept: list[Way] = []
-    for way in sorted(ways, key=lambda way: len(way.literals)):
-        if not any(other.holds(way) for other in kept):
-            kept.append(way)
-    return tuple(kept)
-
-
-def _check_pairs(pairs: int) -> None:
-    if pairs > _MAX_PAIRS:
-        raise GrammarLimitExceeded(f"the schema has more than {_MAX_PAIRS:,} combinations of alternatives at one place")

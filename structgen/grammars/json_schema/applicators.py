@@ -14,7 +14,8 @@ from structgen.grammars.json_schema.json_values import is_array
 from structgen.grammars.json_schema.location import Location
 from structgen.grammars.json_schema.object_ways import absent
 from structgen.grammars.json_schema.one_of import exactly_one, fewer_or_more
-from structgen.grammars.json_schema.ways import NO_WAY, OBJECTS, ObjectWay, Ways, free, union
+from structgen.grammars.json_schema.value_ways import ObjectWay
+from structgen.grammars.json_schema.ways import NO_WAY, OBJECTS, Ways, free, union
 
 if TYPE_CHECKING:
     from structgen.grammars.json_schema.algebra import Algebra
@@ -59,7 +60,7 @@ class AnyOf:
     def holds(self, algebra: Algebra, wanted: int, track: int) -> Ways:
         if track == UNTRACKED:
             return union(algebra.ways(atom, wanted) for atom in self.atoms)
-        # Each set of branches that hold together; that the others fail matters only where nothing more may be evaluated.
+        # Each set of branches that hold together; that others fail matters only where they may not be evaluated.
         none, some = free(wanted), NO_WAY
         for atom in self.atoms:
             branch = algebra.ways(atom, wanted, track)

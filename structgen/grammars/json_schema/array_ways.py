@@ -8,7 +8,7 @@ from structgen.grammars.json_schema import dialects
 from structgen.grammars.json_schema.atoms import ANYTHING, NOTHING, Atom
 from structgen.grammars.json_schema.json_values import is_array
 from structgen.grammars.json_schema.location import Location
-from structgen.grammars.json_schema.ways import FREE_ARRAY, ArrayPart, ArrayWay, Counter, SeenItems
+from structgen.grammars.json_schema.value_ways import FREE_ARRAY, ArrayPart, ArrayWay, Counter, SeenItems
 
 if TYPE_CHECKING:
     from structgen.grammars.json_schema.algebra import Algebra

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 __all__ = ["ANYTHING", "CLOSED", "NOTHING", "Atom", "Constant", "Either", "Negation"]
 
 
-CLOSED = (-1, -1)
+CLOSED: tuple[int, int] = (-1, -1)
 NO_WAYS_YET: dict[int, Ways] = {}
 """What all atoms share before anything is known of them: most of them are looked at in one way only."""
 

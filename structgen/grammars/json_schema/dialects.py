@@ -96,25 +96,41 @@ def _is_string(value: Any) -> bool:
     return isinstance(value, str)
 
 
+def _is_filled(value: Any) -> bool:
+    return is_array(value) and bool(value)
+
+
+def _is_schema_or_list(value: Any) -> bool:
+    return _is_schema(value) or is_array(value)
+
+
+def _is_positive(value: Any) -> bool:
+    return is_number(value) and value > 0
+
+
+def _is_strings_map(value: Any) -> bool:
+    return is_object(value) and all(map(_are_strings, value.values()))
+
+
+def _is_anything(value: Any) -> bool:
+    return True
+
+
 _SCHEMA = Form("a schema: an object or a boolean", _is_schema, "schema")
-_SCHEMAS = Form("an array of at least one schema", lambda value: is_array(value) and bool(value), "list")
+_SCHEMAS = Form("an array of at least one schema", _is_filled, "list")
 _SCHEMA_MAP = Form("an object of schemas", is_object, "map")
-_SCHEMA_OR_LIST = Form(
-    "a schema or an array of schemas", lambda value: _is_schema(value) or is_array(value), "schema list"
-)
+_SCHEMA_OR_LIST = Form("a schema or an array of schemas", _is_schema_or_list, "schema list")
 _DEPENDENCIES = Form("an object of schemas and arrays of strings", is_object, "map")
 _NUMBER = Form("a number", is_number)
-_STEP = Form("a number above 0", lambda value: is_number(value) and value > 0)
+_STEP = Form("a number above 0", _is_positive)
 _NATURAL = Form("a whole number of at least 0", _is_natural)
 _BOOLEAN = Form("true or false", _is_boolean)
 _STRING = Form("a string", _is_string)
 _STRINGS = Form("an array of strings", _are_strings)
-_STRINGS_MAP = Form(
-    "an object of arrays of strings", lambda value: is_object(value) and all(map(_are_strings, value.values()))
-)
+_STRINGS_MAP = Form("an object of arrays of strings", _is_strings_map)
 _TYPE = Form(f"one or several of the types {', '.join(TYPES)}", _is_type)
 _ARRAY = Form("an array", is_array)
-_ANYTHING = Form("any value", lambda _: True)
+_ANYTHING = Form("any value", _is_anything)
 
 _APPLICATOR, _VALIDATION, _UNEVALUATED, _FORMAT = "applicator", "validation", "unevaluated", "format"
 

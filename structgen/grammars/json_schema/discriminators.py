@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from structgen.grammars.json_schema.few_values import Scalar, few_scalars
-from structgen.grammars.json_schema.ways import ObjectWay
+from structgen.grammars.json_schema.value_ways import ObjectWay
 
 if TYPE_CHECKING:
     from structgen.grammars.json_schema.algebra import Algebra

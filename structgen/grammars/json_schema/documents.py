@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import importlib
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any, NamedTuple, TypeGuard
-from urllib.parse import unquote, urldefrag, urljoin
-
-import referencing
-import referencing.exceptions
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+from urllib.parse import unquote, urldefrag, urljoin, urlsplit
 
 from structgen.errors import InvalidSchema, UnsupportedSchema
 from structgen.grammars.json_schema.dialects import DEFAULT_DIALECT, DIALECTS, Dialect, with_vocabularies
 from structgen.grammars.json_schema.json_values import child_pointer, copy_json, is_array, is_object, kind_name
+from structgen.grammars.json_schema.sources import source_of
 
 __all__ = ["RECURSIVE_ANCHOR", "Documents", "Found", "Resource"]
 
@@ -74,7 +71,7 @@ class Documents:
     """
 
     def __init__(self, schema: Any, default_dialect: str | None, registry: Any) -> None:
-        self._fetch, self._others = _source(registry)
+        self._fetch, self._others = source_of(registry)
         self._resources: dict[str, Resource] = {}
         self._dialects = dict(DIALECTS)
         self._default = self.dialect(default_dialect or DEFAULT_DIALECT, "")
@@ -201,6 +198,7 @@ def _own_names(schema: dict[str, Any], base: str, dialect: Dialect, pointer: str
     if not isinstance(name, str):
         raise InvalidSchema(place, f"{name!r} is no URI")
     try:
+        urlsplit(name)  # which looks more closely than the other two
         uri, fragment = urldefrag(urljoin(base, name))
     except ValueError as error:
         raise InvalidSchema(place, f"{name!r} is no URI") from error
@@ -245,8 +243,8 @@ def _follow(fragment: str, resource: Resource) -> Found | None:
     """What lies at a JSON pointer below the root of ``resource``."""
     value = resource.root
     pointer = resource.pointer + fragment
-    for token in fragment[1:].split("/"):
-        token = token.replace("~1", "/").replace("~0", "~")
+    for escaped in fragment[1:].split("/"):
+        token = escaped.replace("~1", "/").replace("~0", "~")
         if is_object(value) and token in value:
             value = value[token]
         elif is_array(value) and token.isdecimal() and int(token) < len(value):
@@ -255,48 +253,3 @@ def _follow(fragment: str, resource: Resource) -> Found | None:
             return None
         resource = resource.parts.get(id(value), resource)
     return Found(value, pointer, resource)
-
-
-def _source(registry: Any) -> tuple[Callable[[str], Any], list[str]]:
-    """How the caller's documents are had, and their names."""
-    if registry is None:
-        return _meta_schema, []
-    if isinstance(registry, referencing.Registry):
-        return _retriever(registry), [str(uri) for uri in registry]
-    if not _is_mapping(registry):
-        raise TypeError(
-            f"registry is a mapping of URI to schema or a referencing.Registry, not {type(registry).__name__}"
-        )
-    wrong = next((uri for uri in registry if not isinstance(uri, str)), None)
-    if wrong is not None:
-        raise TypeError(f"registry is a mapping of URI to schema; {wrong!r} is no URI")
-
-    def fetch(uri: str) -> Any:
-        for name in (uri, f"{uri}#"):
-            if name in registry:
-                return registry[name]
-        return _meta_schema(uri)
-
-    return fetch, list(registry)
-
-
-def _is_mapping(value: Any) -> TypeGuard[Mapping[Any, Any]]:
-    return isinstance(value, Mapping)
-
-
-def _retriever(registry: Any) -> Callable[[str], Any]:
-    def fetch(uri: str) -> Any:
-        try:
-            return registry.get_or_retrieve(uri).value.contents
-        except referencing.exceptions.NoSuchResource:
-            return _meta_schema(uri)
-
-    return fetch
-
-
-def _meta_schema(uri: str) -> Any:
-    """A meta-schema of the specification, or one of its vocabularies."""
-    # Read when first asked for: most schemas refer to none.
-    known: Any = importlib.import_module("jsonschema_specifications").REGISTRY
-    found = known.get(uri)
-    return None if found is None else found.contents

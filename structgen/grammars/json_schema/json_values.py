@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable
 from typing import Any, TypeGuard, cast
 
 from structgen.errors import GrammarLimitExceeded, InvalidSchema
@@ -67,9 +67,9 @@ def copy_json(value: Any, pointer: str = "", marks: frozenset[str] = frozenset()
         box, depth = pending.pop()
         if depth > _MAX_DEPTH:
             raise GrammarLimitExceeded("the schema is nested too deeply, or holds itself; flatten it")
-        if depth > 1 and not marked and isinstance(box, dict) and not marks.isdisjoint(cast("dict[str, Any]", box)):
+        if depth > 1 and not marked and is_object(box) and not marks.isdisjoint(box):
             marked = any(isinstance(box.get(mark), (str, bool)) for mark in marks)
-        for key, child in box.items() if isinstance(box, dict) else enumerate(box):
+        for key, child in _children(box):
             if type(child) not in _PLAIN and not isinstance(child, (str, int, float)):
                 box[key] = copied = _shallow_copy(child, value, pointer)
                 pending.append((copied, depth + 1))
@@ -81,7 +81,7 @@ def _shallow_copy(child: Any, whole: Any, pointer: str) -> dict[object, Any] | l
         members = cast("dict[object, Any]", child)
         for key in members:
             if not isinstance(key, str):
-                raise InvalidSchema(_place_of(child, whole, pointer), f"the key {key!r} is no string")
+                raise InvalidSchema(_place_of(members, whole, pointer), f"the key {key!r} is no string")
         return dict(members)
     if isinstance(child, (list, tuple)):
         return list(cast("list[Any]", child))
@@ -99,8 +99,7 @@ def _place_of(wanted: object, whole: object, pointer: str) -> str:
     return pointer
 
 
-def _children(value: Any) -> Iterator[tuple[object, object]]:
-    if isinstance(value, dict):
-        yield from cast("dict[object, object]", value).items()
-    elif isinstance(value, (list, tuple)):
-        yield from enumerate(cast("list[object]", value))
+def _children(value: Any) -> Iterable[tuple[Any, Any]]:
+    if is_object(value):
+        return value.items()
+    return enumerate(cast("list[Any]", value)) if isinstance(value, (list, tuple)) else ()

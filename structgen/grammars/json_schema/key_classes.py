@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from structgen.errors import GrammarLimitExceeded
 from structgen.grammars import language
 from structgen.grammars.json_schema.atoms import ANYTHING, NOTHING, Atom
-from structgen.grammars.json_schema.ways import ObjectPart, ObjectWay, Obligation
+from structgen.grammars.json_schema.value_ways import ObjectPart, ObjectWay, Obligation
 from structgen.grammars.language import Language
 
 if TYPE_CHECKING:

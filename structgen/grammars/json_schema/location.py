@@ -77,7 +77,7 @@ class Places:
             raise InvalidSchema(place, f"{reference!r} names nothing")
         if keyword != "$ref":
             found = self._dynamic(found, reference, keyword, location.scope)
-        if not isinstance(found.schema, (bool, dict)):
+        if not isinstance(found.schema, bool) and not is_object(found.schema):
             raise InvalidSchema(place, f"{reference!r} is not a schema")
         return self.enter(found.schema, found.pointer, found.resource, location.scope)
 

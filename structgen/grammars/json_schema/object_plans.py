@@ -2,31 +2,14 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterable, Iterator
-from itertools import product
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
 
-from structgen.errors import GrammarLimitExceeded
-from structgen.grammars import language
-from structgen.grammars.json_schema.atoms import NOTHING, Atom
 from structgen.grammars.json_schema.conjunctions import Conjunction
 from structgen.grammars.json_schema.horn import Clauses
-from structgen.grammars.json_schema.key_classes import KeyClass, key_classes, meeting
-from structgen.grammars.json_schema.ways import ObjectPart, ObjectWay
 from structgen.grammars.language import Language
 
-if TYPE_CHECKING:
-    from structgen.grammars.json_schema.algebra import Algebra
-
-__all__ = ["MAX_NAMES", "ObjectPlan", "object_plans"]
-
-MAX_NAMES = 1_000
-"""A class of so many keys at most is written as declared keys."""
-_MAX_ALTERNATIVES = 1_000
-_MAX_OBLIGATIONS = 8
-
-Atoms = tuple[Atom, ...]
+__all__ = ["ObjectPlan", "OtherKeys"]
 
 
 class OtherKeys(NamedTuple):
@@ -47,6 +30,7 @@ class ObjectPlan(NamedTuple):
     high: int | None
     implications: tuple[tuple[frozenset[str], str | None], ...]
     obligations: int
+    pointer: str
 
     @property
     def is_plainly_satisfiable(self) -> bool:
@@ -74,7 +58,7 @@ class ObjectPlan(NamedTuple):
         return clauses.has_size(self.low, self.high, extra, is_open=bool(others))
 
 
-def _fewest_covering(choices: list[frozenset[int]], count: int) -> int | None:
+def _fewest_covering(choices: Sequence[frozenset[int]], count: int) -> int | None:
     """So many of ``choices``, at least, hold all numbers below ``count``; ``None``: not even all of them do."""
     whole = frozenset(range(count))
     if not whole <= frozenset[int]().union(*choices):
@@ -84,108 +68,3 @@ def _fewest_covering(choices: list[frozenset[int]], count: int) -> int | None:
         reached = {one | choice for one in reached for choice in choices}
         steps += 1
     return steps
-
-
-def object_plans(algebra: Algebra, way: ObjectWay) -> list[ObjectPlan]:
-    """The plans that together are ``way``: several where a member that must be there can be a declared one.
-
-    Raises
-    ------
-    GrammarLimitExceeded
-        There are too many.
-    """
-    if len(way.parts) == 1 and not (way.parts[0].patterns or way.keys or way.implications or way.obligations):
-        return [_plain_plan(algebra, way, way.parts[0])]
-    declared = _declared(way)
-    classes: list[KeyClass] = []
-    for one in key_classes(algebra, way):
-        few = one.keys.members(MAX_NAMES)
-        if few is None:
-            classes.append(one)
-        for name in few or ():
-            declared.setdefault(name, one.atoms)
-    if not way.obligations:
-        return [_plan(algebra, way, declared, way.required, classes, 0)]
-    return list(_with_obligations(algebra, way, declared, classes))
-
-
-def _plain_plan(algebra: Algebra, way: ObjectWay, part: ObjectPart) -> ObjectPlan:
-    """The one plan of what a single ``properties`` says, the most common case."""
-    conjunction = algebra.conjunction
-    values = {name: conjunction(atom) for name, atom in part.properties.items()}
-    additional = conjunction(part.additional)
-    for name in (*way.required, *part.covered):
-        if name not in values:
-            values[name] = algebra.anything if name in part.covered else additional
-    if not all(name.isascii() or language.ALL.contains(name) for name in values):
-        values.update((name, algebra.nothing) for name in values if not language.ALL.contains(name))
-    is_closed = part.additional is NOTHING
-    others = () if is_closed else (OtherKeys(language.ALL, additional, frozenset()),)
-    return ObjectPlan(values, others, way.required, way.low, way.high, (), 0)
-
-
-def _declared(way: ObjectWay) -> dict[str, Atoms]:
-    """What the values of the keys that are mentioned must meet, the keys in order of mention."""
-    names: dict[str, None] = {}
-    for part in way.parts:
-        names.update(dict.fromkeys(part.properties))
-    names.update(dict.fromkeys(way.required))
-    more = [name for part in way.parts if part.covered is not part.properties for name in part.covered]
-    more += [name for one in way.obligations for name in one.names]
-    more += [name for keys, other in way.implications for name in (*keys, other) if name is not None]
-    names.update(dict.fromkeys(sorted(more)))
-    return {name: _atoms_of(way, name) for name in names}
-
-
-def _atoms_of(way: ObjectWay, name: str) -> Atoms:
-    if any(not any(keys.contains(name) for keys in languages) for languages in way.keys):
-        return (NOTHING,)
-    if not name.isascii() and not language.ALL.contains(name):  # a lone surrogate: no JSON text has this key
-        return (NOTHING,)
-    return way.atoms_of(name)
-
-
-def _plan(
-    algebra: Algebra,
-    way: ObjectWay,
-    declared: dict[str, Atoms],
-    required: Iterable[str],
-    classes: Iterable[KeyClass],
-    obligations: int,
-) -> ObjectPlan:
-    conjunction = algebra.conjunction
-    return ObjectPlan(
-        {name: conjunction(*atoms) for name, atoms in declared.items()},
-        tuple(OtherKeys(one.keys, conjunction(*one.atoms), one.meets) for one in classes),
-        tuple(required),
-        way.low,
-        way.high,
-        way.implications,
-        obligations,
-    )
-
-
-def _with_obligations(
-    algebra: Algebra, way: ObjectWay, declared: dict[str, Atoms], classes: list[KeyClass]
-) -> Iterator[ObjectPlan]:
-    """For each obligation, a declared member that meets it, or some other one."""
-    choices: list[list[str | None]] = []
-    for one in way.obligations:
-        able = [
-            name
-            for name, atoms in declared.items()
-            if one.concerns(name) and not algebra.is_hopeless((*atoms, *one.atoms))
-        ]
-        choices.append([*able, None])
-    if math.prod(map(len, choices)) > _MAX_ALTERNATIVES or len(choices) > _MAX_OBLIGATIONS:
-        raise GrammarLimitExceeded("the schema has too many combinations of members of which one must be there")
-    for chosen in product(*choices):
-        values, required, some, left = dict(declared), dict.fromkeys(way.required), classes, 0
-        for name, one in zip(chosen, way.obligations, strict=True):
-            if name is None:
-                some = meeting(algebra, some, left, one)
-                left += 1
-            else:
-                values[name] = (*values[name], *one.atoms)
-                required[name] = None
-        yield _plan(algebra, way, values, required, some, left)

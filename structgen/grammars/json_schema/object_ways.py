@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
 from structgen.grammars import language
@@ -10,7 +11,8 @@ from structgen.grammars.json_schema.assertions import pattern_language
 from structgen.grammars.json_schema.atoms import ANYTHING, NOTHING, Atom
 from structgen.grammars.json_schema.json_values import child_pointer, is_array
 from structgen.grammars.json_schema.location import Location
-from structgen.grammars.json_schema.ways import FREE_OBJECT, ObjectPart, ObjectWay, Obligation, SeenKeys
+from structgen.grammars.json_schema.products import absorbed
+from structgen.grammars.json_schema.value_ways import FREE_OBJECT, ObjectPart, ObjectWay, Obligation, SeenKeys
 from structgen.grammars.language import Language
 
 if TYPE_CHECKING:
@@ -107,10 +109,10 @@ def object_failures(algebra: Algebra, location: Location) -> list[ObjectWay]:
         return []
     keywords, part = location.keywords, algebra.object_part(location)
     required = frozenset(keywords.get("required", ()))
-    ways = [
-        _wrong_member(algebra, name, atom, required) for name, atom in part.properties.items() if atom is not ANYTHING
-    ]
-    missing = required - {name for name, atom in part.properties.items() if atom is not ANYTHING}
+    asked = {name: atom for name, atom in part.properties.items() if atom is not ANYTHING}
+    guard = next((name for name, atom in asked.items() if _is_listed(atom)), None)
+    ways = [_wrong_member(algebra, name, atom, required) for name, atom in asked.items() if name != guard]
+    missing = required.difference(asked)
     if len(missing) == 1:
         ways.append(absent(algebra, *missing))
     elif missing:
@@ -121,7 +123,18 @@ def object_failures(algebra: Algebra, location: Location) -> list[ObjectWay]:
     if "maxProperties" in keywords:
         ways.append(ObjectWay(low=int(keywords["maxProperties"]) + 1))
     ways += [ObjectWay(obligations=(one,)) for one in _wrong_others(part, _key_languages(algebra, location))]
-    return ways
+    if guard is None:
+        return ways
+    # The other failures only where this key is right: so the failures of branches that it tells apart do not multiply.
+    right = ObjectWay((algebra.member(guard, asked[guard]),), (guard,) if guard in required else ())
+    guarded = (meet_objects(algebra, right, way) for way in ways)
+    wrong = _wrong_member(algebra, guard, asked[guard], required)
+    return [wrong, *(way for way in guarded if way is not None)]
+
+
+def _is_listed(atom: Atom) -> bool:
+    """Whether ``atom`` at a glance lists the values that meet it."""
+    return isinstance(atom, Location) and atom.read() != 0 and not atom.keywords.keys().isdisjoint(("enum", "const"))
 
 
 def _wrong_member(algebra: Algebra, name: str, atom: Atom, required: frozenset[str]) -> ObjectWay:
@@ -158,6 +171,8 @@ def with_members(algebra: Algebra, way: ObjectWay) -> list[ObjectWay]:
     if not closed:
         return [way]
     first, *others = way.obligations
+    if any(first.concerns(name) and first.said.issubset(way.atoms_of(name)) for name in way.required):
+        return with_members(algebra, way.changed(obligations=tuple(others)))
     found: list[ObjectWay] = []
     for name in min(closed, key=len):
         if first.concerns(name) and not _clash(algebra, way.atoms_of(name), first.atoms):
@@ -165,7 +180,7 @@ def with_members(algebra: Algebra, way: ObjectWay) -> list[ObjectWay]:
             required = _joined(way.required, (name,))
             one = way.changed(parts=_joined(way.parts, parts), required=required, obligations=tuple(others))
             found += with_members(algebra, one)
-    return found
+    return list(absorbed(tuple(found)))
 
 
 def meet_objects(algebra: Algebra, one: ObjectWay, other: ObjectWay) -> ObjectWay | None:
@@ -207,12 +222,12 @@ def _is_dead(way: ObjectWay) -> bool:
         return True
     if way.implications and way.required:
         required = frozenset(way.required)
-        if any(
-            keys <= required and (other is None or NOTHING in way.atoms_of(other)) for keys, other in way.implications
-        ):
-            return True
-    for part in way.parts:
-        if part.additional is NOTHING and not part.patterns:
-            if len(part.covered) < way.low or not all(any(map(one.concerns, part.covered)) for one in way.obligations):
+        for keys, other in way.implications:
+            if keys <= required and (other is None or NOTHING in way.atoms_of(other)):
                 return True
-    return False
+    return any(part.is_closed and _has_too_few(way, part.covered) for part in way.parts)
+
+
+def _has_too_few(way: ObjectWay, names: Collection[str]) -> bool:
+    """Whether there is too little in these names, the only ones that can be there."""
+    return len(names) < way.low or not all(any(map(one.concerns, names)) for one in way.obligations)

@@ -10,14 +10,16 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import combinations
 from typing import TYPE_CHECKING, Generic, TypeVar
 
-from structgen.errors import GrammarLimitExceeded
 from structgen.grammars.json_schema.array_ways import meet_arrays
 from structgen.grammars.json_schema.atoms import Atom
 from structgen.grammars.json_schema.discriminators import Discriminator
 from structgen.grammars.json_schema.numbers import NumberSet
 from structgen.grammars.json_schema.object_ways import meet_objects, with_members
-from structgen.grammars.json_schema.ways import ARRAYS, OBJECTS, ArrayWay, ObjectWay, Ways, union
+from structgen.grammars.json_schema.products import TooManyWays
+from structgen.grammars.json_schema.value_ways import ArrayWay, ObjectWay
+from structgen.grammars.json_schema.ways import ARRAYS, OBJECTS, Ways, merged, union
 from structgen.grammars.language import Language
+from structgen.grammars.limits import checkpoint
 
 if TYPE_CHECKING:
     from structgen.grammars.json_schema.algebra import Algebra
@@ -38,7 +40,7 @@ def exactly_one(algebra: Algebra, atoms: tuple[Atom, ...], wanted: int, track: i
         more |= once & branch.literals
         once |= branch.literals
     numbers = _alone([branch.numbers for branch in branches])
-    strings = _alone([branch.strings for branch in branches])
+    strings = merged(_alone([branch.strings for branch in branches]))
     found = [Ways(once & ~more, numbers, strings)]
     found.append(_arrays_alone(algebra, atoms, [branch.arrays for branch in branches]))
     found.append(_objects_alone(algebra, atoms, [branch.objects for branch in branches]))
@@ -125,7 +127,7 @@ class _Refining(Generic[Way]):
         return tuple(found)
 
     def _outside(self, way: Way, others: list[int]) -> Iterator[Way]:
-        """What of ``way`` meets none of ``others``: depth first, so that what one failure settles is not asked again."""
+        """What of ``way`` meets none of ``others``; what one failure settles is not asked again further down."""
         pending = [(way, others)]
         while pending:
             way, others = pending.pop()
@@ -139,8 +141,9 @@ class _Refining(Generic[Way]):
 
     def _overlaps(self, way: Way, number: int) -> bool:
         self._steps += 1
+        checkpoint()
         if self._steps > _MAX_STEPS:
-            raise GrammarLimitExceeded(f"telling the branches of a oneOf apart takes more than {_MAX_STEPS:,} steps")
+            raise TooManyWays(f"more than {_MAX_STEPS:,} steps to tell the branches of a oneOf apart")
         return any(self._meet(way, other) for other in self._branches[number])
 
 

@@ -7,13 +7,16 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from structgen.grammars import language
 from structgen.grammars.json_schema import dialects
-from structgen.grammars.json_schema.array_plans import ArrayPlan, array_plans
+from structgen.grammars.json_schema.array_planning import array_plans
+from structgen.grammars.json_schema.array_plans import ArrayPlan
 from structgen.grammars.json_schema.atoms import Atom
 from structgen.grammars.json_schema.conjunctions import Conjunction
 from structgen.grammars.json_schema.location import Location
 from structgen.grammars.json_schema.numbers import NumberSet
-from structgen.grammars.json_schema.object_plans import ObjectPlan, object_plans
+from structgen.grammars.json_schema.object_planning import object_plans
+from structgen.grammars.json_schema.object_plans import ObjectPlan
 from structgen.grammars.json_schema.ways import FALSE, NULL, TRUE, Ways
+from structgen.grammars.limits import checkpoint
 
 if TYPE_CHECKING:
     from structgen.grammars.json_schema.algebra import Algebra
@@ -62,6 +65,7 @@ class Planner:
         """What ``conjunction`` comes to."""
         plan = conjunction.plan
         if plan is None:
+            checkpoint()
             plan = conjunction.plan = self._plan(conjunction)
             if plan.is_plainly_satisfiable:
                 conjunction.satisfiable = True
@@ -78,7 +82,7 @@ class Planner:
         return Plan(
             ways,
             tuple(plan for way in ways.arrays for plan in array_plans(algebra, way, conjunction.pointer)),
-            tuple(plan for way in ways.objects for plan in object_plans(algebra, way)),
+            tuple(plan for way in ways.objects for plan in object_plans(algebra, way, conjunction.pointer)),
         )
 
     def is_satisfiable(self, conjunction: Conjunction) -> bool:

@@ -13,16 +13,7 @@ from structgen.grammars.json_schema.atoms import Constant
 from structgen.grammars.json_schema.location import Location
 from structgen.grammars.json_schema.numbers import NumberSet
 from structgen.grammars.json_schema.unevaluated import items_fail, items_hold, keys_fail, keys_hold
-from structgen.grammars.json_schema.ways import (
-    ARRAYS,
-    LITERALS,
-    NUMBERS,
-    OBJECTS,
-    STRINGS,
-    Ways,
-    free,
-    union,
-)
+from structgen.grammars.json_schema.ways import ARRAYS, LITERALS, NUMBERS, OBJECTS, STRINGS, Ways, free, union
 from structgen.grammars.language import Language
 
 if TYPE_CHECKING:

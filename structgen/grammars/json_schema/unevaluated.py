@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from structgen.grammars.json_schema.atoms import ANYTHING, Atom, Either
-from structgen.grammars.json_schema.ways import (
+from structgen.grammars.json_schema.value_ways import (
     ArrayPart,
     ArrayWay,
     Counter,
@@ -45,7 +45,7 @@ def items_hold(way: ArrayWay, atom: Atom) -> ArrayWay:
         return way._replace(seen=_ALL_ITEMS)
     if seen.matching:
         atom = Either(tuple((one,) for one in (*seen.matching, atom)), atom.pointer)
-    part = ArrayPart((ANYTHING,) * seen.count, atom)
+    part = ArrayPart((ANYTHING,) * seen.first, atom)
     return way._replace(parts=(*way.parts, part), seen=_ALL_ITEMS)
 
 
@@ -55,4 +55,4 @@ def items_fail(way: ArrayWay, atom: Atom) -> ArrayWay | None:
     if seen.everything or atom is ANYTHING:
         return None
     atoms = tuple(dict.fromkeys(one.negation for one in (*seen.matching, atom)))
-    return way._replace(counters=(*way.counters, Counter(atoms, start=seen.count)), seen=None)
+    return way._replace(counters=(*way.counters, Counter(atoms, start=seen.first)), seen=None)

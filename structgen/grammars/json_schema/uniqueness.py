@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
+from structgen.grammars.json_schema.array_plans import ArrayPlan, ItemPlan
 from structgen.grammars.json_schema.few_values import Scalar, few_scalars, few_values
-from structgen.grammars.json_schema.ways import Counter
+from structgen.grammars.json_schema.value_ways import Counter
 
 if TYPE_CHECKING:
     from structgen.grammars.json_schema.algebra import Algebra
-    from structgen.grammars.json_schema.array_plans import ArrayPlan, ItemPlan
 
 __all__ = ["counted_by_value", "limited_by_distinct", "why_not_strings"]
 
@@ -74,8 +74,6 @@ def _place(domain: frozenset[Scalar], taken: dict[Scalar, frozenset[Scalar]], tr
 
 def counted_by_value(algebra: Algebra, plan: ArrayPlan) -> ArrayPlan | None:
     """``plan`` with a counter for each value, if all places have the same few scalar values."""
-    from structgen.grammars.json_schema.array_plans import ItemPlan  # which needs this module to limit its lengths
-
     places = (*plan.prefix, plan.rest) if plan.high is None or plan.high > len(plan.prefix) else plan.prefix
     domains = {_domain(algebra, place) for place in places}
     values = few_values(algebra, (item.value for place in places for item in place), _MAX_COUNTED)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from structgen.errors import UnsatisfiableSchema, UnsupportedSchema
+from structgen.errors import GrammarLimitExceeded, UnsatisfiableSchema, UnsupportedSchema
 from structgen.grammars.expr import NEVER, Expr, Rule, alternation, literal
 from structgen.grammars.json_schema.array_plans import ArrayPlan, ItemPlan
 from structgen.grammars.json_schema.atoms import Atom
 from structgen.grammars.json_schema.conjunctions import Conjunction
 from structgen.grammars.json_schema.counting import why_not_counted
-from structgen.grammars.json_schema.object_plans import MAX_NAMES, ObjectPlan
+from structgen.grammars.json_schema.object_planning import MAX_NAMES
+from structgen.grammars.json_schema.object_plans import ObjectPlan
 from structgen.grammars.json_schema.plans import Plan, Planner
 from structgen.grammars.json_schema.uniqueness import counted_by_value, why_not_strings
 from structgen.grammars.json_schema.ways import FALSE, NULL, TRUE, Ways
@@ -28,6 +29,8 @@ from structgen.grammars.values import (
 
 __all__ = ["Writer"]
 
+_MAX_WAYS = 31
+"""Entries of one object's other keys, and ways of one element, that the automaton tells apart."""
 _LITERALS = ((NULL, literal(b"null")), (FALSE, literal(b"false")), (TRUE, literal(b"true")))
 
 
@@ -117,8 +120,12 @@ class Writer:
         return expr
 
     def _object(self, plan: ObjectPlan) -> Expr:
-        values = {name: self._live(value) for name, value in plan.values.items()}
+        values: dict[str, Rule | None] = {name: self._live(value) for name, value in plan.values.items()}
         others = [Others(one.keys, rule, one.meets) for one in plan.others if (rule := self._live(one.value))]
+        if plan.high is not None and plan.obligations > 1:
+            self._check_met_by_one(plan, others)
+        if len(others) > _MAX_WAYS:
+            raise GrammarLimitExceeded(f"an object has over {_MAX_WAYS} classes of other keys; use fewer patterns")
         if not others:  # what is not declared cannot be there then
             values = {name: rule for name, rule in values.items() if rule is not None}
         places = {name: place for place, name in enumerate(values)}
@@ -138,6 +145,15 @@ class Writer:
                 spaced=self._spaced,
             )
         )
+
+    def _check_met_by_one(self, plan: ObjectPlan, others: list[Others]) -> None:
+        """The automaton reckons with one member to come for all that is still owed."""
+        if not any(len(one.meets) == plan.obligations for one in others):
+            raise UnsupportedSchema(
+                f"{plan.pointer}/maxProperties",
+                "maxProperties",
+                "it is not held where several members must be there of which only their kind is known",
+            )
 
     def _implications(
         self, plan: ObjectPlan, values: dict[str, Rule | None]

@@ -1,0 +1,156 @@
+"""Stretches: what lies below a node of the vocabulary's trie where nothing that comes can end or leave a leaf.
+
+Inside a string most bytes lead to where the same bytes may come again. Below a node with no bytes but such, every token
+stays inside, and none has to be looked at.
+"""
+
+from __future__ import annotations
+
+from structgen.grammars.automaton._jit import Int64Array, Memory, inner, load
+from structgen.grammars.automaton.determinize import next_state
+from structgen.grammars.automaton.interiors import H_BELOW, H_LARGE, H_LARGE_COUNT, address
+from structgen.grammars.automaton.leaves import UNCLOSED
+from structgen.grammars.automaton.spelling import LAST_RANK, NONE
+from structgen.grammars.automaton.string_keys import key_others
+from structgen.grammars.automaton.string_rests import interval_end, interval_place
+from structgen.grammars.automaton.tables import (
+    INTERVALS,
+    N_FROM,
+    N_TARGET,
+    N_TO,
+    NO_STATE,
+    RECORDS,
+    S_COUNT,
+    S_NODES,
+    STATES,
+    STRING,
+    X_PHASE,
+    X_TEXT_END,
+    X_VALUE,
+    cell,
+)
+from structgen.grammars.automaton.walk import BELOW
+
+__all__ = ["ALONE", "LOOPS", "stretch"]
+
+_STATES, _MOST_REACHED, _MOST_ROUNDS = 64, 64, 8
+ALONE = -1
+_ROW = 10
+LOOPS = _STATES * _ROW + _MOST_REACHED
+"""Room for what is kept of so many states (the state, 8 words of bytes, whether all of UTF-8 beyond ASCII), and for
+those reached while it is found out."""
+
+
+@inner
+def _loops_of(m: Memory, state: int, variant: int, loops: Int64Array) -> int:
+    """The place in ``loops`` of the bytes after any of which, from ``state`` on, any of them may come again.
+
+    With the variant `ALONE` only bytes that lead back to ``state`` itself.
+    """
+    base = (state % _STATES) * _ROW
+    if loops[base] != state:
+        loops[base] = state
+        for word in range(1, 9):
+            loops[base + word] = 0xFFFFFFFF
+        reached, rounds = 0, 0
+        while reached == 0 and rounds < _MOST_ROUNDS:
+            reached = _reach(m, state, variant, loops, base)
+            rounds += 1
+        if reached <= 0:
+            for word in range(1, 9):
+                loops[base + word] = 0
+        loops[base + 9] = 1
+        for one in range(reached):
+            if not _takes_any_character(m, loops, reached, loops[_STATES * _ROW + one]):
+                loops[base + 9] = 0
+        for one in range(1, reached):  # what holds of this state holds of all that it leads to
+            other = loops[_STATES * _ROW + one]
+            place = (other % _STATES) * _ROW
+            if place != base and loops[place] != other:
+                loops[place] = other
+                for word in range(1, _ROW):
+                    loops[place + word] = loops[base + word]
+    return base
+
+
+@inner
+def _reach(m: Memory, state: int, variant: int, loops: Int64Array, base: int) -> int:
+    """List the states that the bytes at ``base`` lead to; returns their number, 0 where some byte had to be left out.
+
+    -1 where they are too many.
+    """
+    reached = loops[_STATES * _ROW :]
+    reached[0] = state
+    count, one, left_out = 1, 0, False
+    while one < count:
+        for byte in range(256):
+            if not (loops[base + 1 + (byte >> 5)] >> (byte & 31)) & 1:
+                continue
+            target = next_state(m, reached[one], byte)
+            if not _may_be_passed(m, target, variant) or (variant == ALONE and target != state):
+                loops[base + 1 + (byte >> 5)] &= ~(1 << (byte & 31))
+                left_out = True
+                continue
+            place = one  # where most bytes lead back to
+            if reached[place] != target:
+                place = 0
+                while place < count and reached[place] != target:
+                    place += 1
+            if place == _MOST_REACHED:
+                return -1
+            if place == count:
+                reached[count] = target
+                count += 1
+        one += 1
+    return 0 if left_out else count
+
+
+@inner
+def _may_be_passed(m: Memory, state: int, variant: int) -> bool:
+    """Whether a token may go on through ``state``, of a string only if it is between two characters."""
+    if state == NO_STATE:
+        return False
+    if cell(m, STATES, state, S_COUNT) != STRING:
+        return True
+    is_between = cell(m, RECORDS, cell(m, STATES, state, S_NODES), X_PHASE) == NONE
+    return is_between and (variant <= UNCLOSED or key_others(m, state) & (variant >> 1) != 0)
+
+
+@inner
+def _takes_any_character(m: Memory, loops: Int64Array, reached: int, state: int) -> bool:
+    """Whether every character beyond ASCII leads a string's ``state`` to one of the states reached."""
+    if cell(m, STATES, state, S_COUNT) != STRING:
+        return False
+    record = cell(m, STATES, state, S_NODES)
+    value = cell(m, RECORDS, record, X_VALUE)
+    if cell(m, RECORDS, record, X_PHASE) != NONE or cell(m, RECORDS, record, X_TEXT_END) or value < 0:
+        return False
+    following = 0x80
+    for place in range(interval_place(m, value, 0x80), interval_end(m, value)):
+        is_known = False
+        for one in range(reached):
+            known = cell(m, STATES, loops[_STATES * _ROW + one], S_NODES)
+            if cell(m, RECORDS, known, X_VALUE) == cell(m, INTERVALS, place, N_TARGET):
+                is_known = True
+        if not is_known or cell(m, INTERVALS, place, N_FROM) > following:
+            return False
+        following = cell(m, INTERVALS, place, N_TO) + 1
+    return following > LAST_RANK
+
+
+@inner
+def stretch(m: Memory, s: Memory, node: int, state: int, variant: int, loops: Int64Array) -> int:
+    """The address of what `walk.Trie.below` says of a `LARGE` node, where all below it stays inside; else 0."""
+    large, first, end = address(s, H_LARGE), 0, load(s, H_LARGE_COUNT)
+    while first < end:
+        middle = (first + end) >> 1
+        if load(large, middle) < node:
+            first = middle + 1
+        else:
+            end = middle
+    below, base = address(s, H_BELOW) + 4 * BELOW * first, _loops_of(m, state, variant, loops)
+    any_character = loops[base + 9] and load(below, 8)
+    for word in range(4 if any_character else 8):
+        if load(below, word) & ~loops[base + 1 + word] & 0xFFFFFFFF:
+            return 0
+    return below

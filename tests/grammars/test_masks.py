@@ -1,0 +1,181 @@
+"""Masks take much whole that a walk would pass token by token: here each bit is held against a step of its own."""
+
+from __future__ import annotations
+
+import json
+import random
+import threading
+
+import numpy as np
+import pytest
+
+from structgen.grammars import DEAD, TokenVocabulary
+from structgen.grammars.automaton.interior_store import InteriorStore
+from structgen.grammars.json_schema import compile_json_schema
+from structgen.grammars.regex import compile_regex
+
+END = 256
+OBJECT = {"type": "object"}
+SCHEMAS = {
+    "any string": {"type": "string"},
+    "strings by length": {"type": "array", "items": {"type": "string", "minLength": 2, "maxLength": 5}},
+    "strings of at least": {"type": "array", "items": {"type": "string", "minLength": 3}},
+    "a pattern": {"type": "array", "items": {"type": "string", "pattern": "^[a-f]+(é|\\n|x)?$"}},
+    "a pattern by length": {"type": "array", "items": {"type": "string", "pattern": "^[a-f]{1,4}$"}},
+    "even lengths": {"type": "array", "items": {"type": "string", "pattern": "^(..)*$", "maxLength": 6}},
+    "texts": {"type": "array", "items": {"enum": ["a", "ab", "abc", "é", "\n", 'b"', "\\", "\U0001f600", 1, None]}},
+    "numbers": {"type": "array", "items": {"type": ["integer", "boolean", "null"]}},
+    "fractions": {"type": "array", "items": {"type": "number", "minimum": -10, "maximum": 20.5}},
+    "declared keys": OBJECT
+    | {"properties": {"a": {"type": "string"}, "ab": OBJECT, "é": {"type": "integer"}}, "additionalProperties": False},
+    "keys of any kind": OBJECT | {"properties": {"a": {"type": "integer"}, "ab": {"type": "string"}}},
+    "keys in any order": OBJECT
+    | {"properties": {"a": {"type": "integer"}, "b": {"type": "string"}}, "required": ["b"], "minProperties": 2},
+    "keys by pattern": OBJECT
+    | {
+        "properties": {"a": {"type": "integer"}, "xa": {"type": "boolean"}},
+        "patternProperties": {"^x": {"type": "string"}, "b$": {"type": "null"}},
+        "additionalProperties": False,
+    },
+    "keys by pattern and others": OBJECT
+    | {"patternProperties": {"^a": {"type": "string"}}, "additionalProperties": {"type": "integer"}},
+    "anything": {},
+    "either": {"anyOf": [{"type": "string", "maxLength": 2}, {"type": "array", "items": {"type": "string"}}]},
+}
+TEXTS = [
+    json.dumps(value, ensure_ascii=ascii, indent=indent)
+    for ascii in (True, False)
+    for indent in (None, 1, 2)
+    for value in (
+        ["a", "ab", "abc", "é", "\n", 'b"', "\\", "\U0001f600", 1, None],
+        {"a": "x\u00e9y", "ab": {"b": 1}, "xa": True, "é": -12},
+        {"a": 1, "b": 'ab"c', "xb": None, "ax": [[], {}, 3.25e-7]},
+        ["abcdef", "fed", "abcdef\u00e9", 12.5, 1024, True, False],
+    )
+]
+
+
+def vocabulary_of(seed: int, mask_slots: int = 64) -> TokenVocabulary:
+    """Every byte, an end token, and pieces of JSON of all kinds; some tokens twice."""
+    source, pieces = random.Random(seed), [bytes([byte]) for byte in range(256)] + [b""]
+    for _ in range(600):
+        text = source.choice(TEXTS).encode()
+        begin = source.randrange(len(text))
+        # No longer: within one token an undeclared key is not compared with those before it.
+        pieces.append(text[begin : begin + source.randint(2, 5)])
+    return TokenVocabulary.from_bytes(pieces, [END], mask_slots=mask_slots)
+
+
+def allowed(row: np.ndarray) -> set[int]:
+    return set(np.flatnonzero(np.unpackbits(row.view(np.uint8), bitorder="little")).tolist())
+
+
+def check_walks(automaton, source: random.Random, walks: int, steps: int) -> int:
+    """Walk at random under the mask; returns the number of states looked at."""
+    size, looked_at = len(automaton.vocabulary), 0
+    row = np.empty(automaton.vocabulary.masks.rows.shape[1], np.int32)
+    with automaton.matcher() as matcher:
+        for _ in range(walks):
+            state = matcher.start
+            for _ in range(steps):
+                matcher.fill_mask(state, row)
+                expected = {token for token in range(size) if matcher.advance(state, token) != DEAD}
+                assert allowed(row) == expected, matcher.explain(state)
+                looked_at += 1
+                state = matcher.advance(state, source.choice(sorted(expected - {END}) or [END]))
+                if state <= 0:
+                    break
+    return looked_at
+
+
+@pytest.mark.parametrize("name", SCHEMAS)
+def test_every_bit_of_a_mask_equals_a_step(name):
+    source = random.Random(name)
+    vocabulary = vocabulary_of(1)
+    automaton = compile_json_schema(
+        SCHEMAS[name], vocabulary, property_order="any" if "any order" in name else "schema"
+    )
+    assert check_walks(automaton, source, walks=4, steps=14) >= 4
+
+
+def test_grammars_of_one_vocabulary_share_what_they_take_whole():
+    vocabulary, source = vocabulary_of(2), random.Random(2)
+    sizes = []
+    for _ in range(2):
+        for name in ("strings by length", "a pattern by length", "keys by pattern"):
+            check_walks(compile_json_schema(SCHEMAS[name], vocabulary), random.Random(name), walks=2, steps=8)
+        sizes.append(vocabulary.interiors.nbytes)
+    assert sizes[0] == sizes[1]
+    check_walks(compile_json_schema(SCHEMAS["anything"], vocabulary), source, walks=1, steps=8)
+    assert vocabulary.interiors.nbytes > sizes[1]
+
+
+def test_masks_are_right_however_often_the_store_begins_anew(monkeypatch):
+    vocabulary = vocabulary_of(3)
+    monkeypatch.setattr(vocabulary, "_interiors", InteriorStore(vocabulary.trie, vocabulary.eos_token_ids, room=20_000))
+    for name in ("strings by length", "keys by pattern and others", "numbers", "anything"):
+        check_walks(compile_json_schema(SCHEMAS[name], vocabulary), random.Random(name), walks=2, steps=10)
+
+
+def test_a_regular_expression_that_goes_on_after_any_character_is_masked_right():
+    vocabulary = vocabulary_of(4)
+    for pattern in (r"[^\"]*\"x?", r"(a|b|é)*", r"\d{1,3}(\.\d+)?", r"(.|\n)*END"):
+        check_walks(compile_regex(pattern, vocabulary), random.Random(pattern), walks=2, steps=10)
+
+
+def test_a_budget_leaves_out_tokens_and_adds_none():
+    vocabulary, source = vocabulary_of(5), random.Random(5)
+    row, within = np.empty(vocabulary.masks.rows.shape[1], np.int32), np.empty(vocabulary.masks.rows.shape[1], np.int32)
+    for name in ("any string", "keys of any kind", "strings by length"):
+        with compile_json_schema(SCHEMAS[name], vocabulary).matcher() as matcher:
+            state = matcher.start
+            for _ in range(12):
+                matcher.fill_mask(state, row)
+                assert matcher.fill_mask_within(state, within, 1 << 27)
+                assert (row == within).all()
+                budget = max(0, matcher.distance(state) - 1)
+                matcher.fill_mask_within(state, within, budget)
+                near = {t for t in allowed(row) if matcher.distance(matcher.advance(state, t)) <= budget or t == END}
+                assert allowed(within) == near
+                state = matcher.advance(state, source.choice(sorted(allowed(row) - {END}) or [END]))
+                if state <= 0:
+                    break
+
+
+def test_threads_compute_interiors_at_once():
+    vocabulary = vocabulary_of(6)
+    rows: list[bytes] = []
+    barrier = threading.Barrier(4)
+
+    def fill() -> None:
+        row = np.empty(vocabulary.masks.rows.shape[1], np.int32)
+        with compile_json_schema(SCHEMAS["anything"], vocabulary).matcher() as matcher:
+            barrier.wait(10)
+            state, written = matcher.start, b""
+            for byte in b'{"a": ["b", 1':
+                matcher.fill_mask(state, row)
+                written += row.tobytes()
+                state = matcher.advance(state, byte)
+            rows.append(written)
+
+    threads = [threading.Thread(target=fill) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(rows) == 4
+    assert len(set(rows)) == 1
+
+
+def test_a_batch_goes_on_where_it_was_when_something_had_to_be_built():
+    vocabulary = vocabulary_of(7)
+    with compile_json_schema(SCHEMAS["anything"], vocabulary).matcher() as matcher:
+        states = [matcher.start]
+        for byte in b'{"a": ["b", 12':
+            states.append(matcher.advance(states[-1], byte))
+        rows = np.empty((len(states), vocabulary.masks.rows.shape[1]), np.int32)
+        matcher.fill_masks(states, rows)
+        row = np.empty(rows.shape[1], np.int32)
+        for state, written in zip(states, rows, strict=True):
+            matcher.fill_mask(state, row)
+            assert (row == written).all()
