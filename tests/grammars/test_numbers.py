@@ -328,6 +328,28 @@ def test_every_spelling(numbers, yes, no):
     assert [text for text in no.split() if accepts(dfa, text)] == []
 
 
+def test_zeros_beyond_the_room_let_nothing_in():
+    """An exponent that undoes more zeros than are counted: refused where it might be wrong."""
+    zeros = "0" * 40
+    others = NumberSet.only([5]).negations()[0].dfa("any")
+    assert [accepts(others, text) for text in (f"5{zeros}", f"5{zeros}e3", f"5{zeros}e-40")] == [True, True, False]
+    no_eighths = NumberSet.multiple_of(8).negations()[0].dfa("any")
+    assert [accepts(no_eighths, text) for text in (f"8{zeros}", f"8{zeros}e-30", f"1{zeros}")] == [False] * 3
+    assert accepts(NumberSet.multiple_of(7).negations()[0].dfa("any"), f"1{zeros}")
+    small = (NumberSet.at_most(5) & NumberSet.at_least(-5)).dfa("any")
+    assert not any(accepts(small, text) for text in (f"5{zeros}", f"6{zeros}e-40", f"-6{zeros}e-40"))
+
+
+def test_a_bound_near_the_largest_double_is_held():
+    dfa = NumberSet.at_most(1.5e308).dfa("canonical")
+    assert [accepts(dfa, text) for text in ("1.2e+308", "1.5e+308", "1.51e+308", "1.6e+307")] == [
+        True,
+        True,
+        False,
+        True,
+    ]
+
+
 def test_draft_4_knows_an_integer_by_its_spelling():
     plain = NumberSet.plain_integers()
     assert [plain.contains(value) for value in (1, 1.0, 1.5)] == [True, False, False]
