@@ -10,6 +10,7 @@
     │   │   └── UnsatisfiableSchema  no text can match
     │   ├── InvalidGrammar           a source or an option is not what the front end takes
     │   ├── InvalidRegex             malformed, or not a regular language
+    │   │   └── UnsupportedRegex     well formed, but it cannot be held
     │   ├── EmptyLanguage            no text can match a grammar that is no schema
     │   └── GrammarLimitExceeded     time, states or memory ran out
     ├── MatcherClosed                a state used after its matcher was closed
@@ -62,6 +63,7 @@ __all__ = [
     "ToolError",
     "UnsatisfiableSchema",
     "UnsupportedModel",
+    "UnsupportedRegex",
     "UnsupportedSchema",
 ]
 
@@ -130,6 +132,10 @@ class InvalidGrammar(GrammarError, ValueError):
 
 class InvalidRegex(GrammarError):
     """A pattern is malformed or uses what no regular language has."""
+
+
+class UnsupportedRegex(InvalidRegex):
+    """A pattern is well formed, but uses what no regular language has, or what is not held."""
 
 
 class EmptyLanguage(GrammarError):

@@ -264,10 +264,10 @@ def test_a_stream_raises_at_once_what_is_wrong_with_the_request(tiny_llm):
 
 
 def test_an_answer_cut_by_a_stop_string_is_an_error_with_its_text(tiny_llm):
-    params = SamplingParams(stop="id")
+    params = SamplingParams(stop='"')
     with pytest.raises(AnswerCut, match="stop string") as caught:
         tiny_llm.generate("Hi", schema=SCHEMA, sampling_params=params)
-    assert "".join(caught.value.text.split()) == '{"'
+    assert "".join(caught.value.text.split()) == "{"
     with pytest.raises(AnswerCut):
         list(tiny_llm.stream("Hi", schema=SCHEMA, sampling_params=params))
 

@@ -382,7 +382,7 @@ class StackAutomaton:
         return self._rule_numbers.setdefault(meant(one), len(self._rule_numbers))
 
     def _write_object(self, number: int, spec: ObjectSpec) -> int:
-        keys, spellable = self._keys_of(spec), is_spellable(self._lengths)
+        keys, spellable = self._keys_of(spec), is_spellable(spec, self._lengths)
         return write_object(self._tables, spec, number, keys, self._number_of, self._facts, spellable=spellable)
 
     def _keys_of(self, spec: ObjectSpec) -> int:

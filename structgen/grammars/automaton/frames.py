@@ -20,13 +20,13 @@ import numpy as np
 from structgen.grammars.automaton._jit import Memory, compiled, inner, int64
 from structgen.grammars.automaton.determinize import after_call, next_state, start_state
 from structgen.grammars.automaton.registers import (
+    ANY_NEXT,
     after_item,
     after_name,
     after_other,
     first_array,
     first_object,
     may_come,
-    must_come,
     way_of,
 )
 from structgen.grammars.automaton.spellings import extended_keys, longer_spelling
@@ -69,6 +69,7 @@ from structgen.grammars.automaton.tables import (
     R_KEYS,
     R_MAY_END,
     R_MORE,
+    R_NEXT,
     R_SPEC,
     R_WAYS,
     REGISTERS,
@@ -232,28 +233,36 @@ def _value_distance(m: Memory, register: int, label: int) -> int:
     spec = cell(m, REGISTERS, register, R_SPEC)
     if label >= 0:
         cost = cell(m, NAMES, cell(m, OBJECTS, spec, O_FIRST_NAME) + label, N_VALUE_COST)
-    else:
-        cost = cell(m, OTHERS, cell(m, OBJECTS, spec, O_FIRST_OTHER) + _bit_at(-1 - label, 0), H_VALUE_COST)
-    return cost + cell(m, REGISTERS, _after(m, register, label, UNKNOWN_SPELLING, 0), R_DISTANCE)
+        return cost + cell(m, REGISTERS, _after(m, register, label, UNKNOWN_SPELLING, 0), R_DISTANCE)
+    needed, dearest = _way_needed(m, -1 - label, register), 0
+    for number in range(_bits(-1 - label)):  # the key's end tells which are left: what suffices for any
+        way = _bit_at(-1 - label, number)
+        if needed == 0 or needed == 1 << way:
+            cost = cell(m, OTHERS, cell(m, OBJECTS, spec, O_FIRST_OTHER) + way, H_VALUE_COST)
+            after = _after(m, register, label, UNKNOWN_SPELLING, number)
+            dearest = max(dearest, cost + cell(m, REGISTERS, after, R_DISTANCE))
+    return dearest
 
 
 @inner
 def _member_distance(m: Memory, register: int) -> int:
-    """Tokens that suffice for a comma, a member and the rest: a name that is missing, or may come, or another."""
+    """Tokens that suffice for a member, its comma included, and the rest: the one needed, or what a key begins as."""
     spec, ways = cell(m, REGISTERS, register, R_SPEC), cell(m, REGISTERS, register, R_WAYS)
-    found = -1
-    for name in range(cell(m, OBJECTS, spec, O_NAMES)):
-        if may_come(m, register, name) and (found < 0 or must_come(m, register, name)):
-            found = name
-            if must_come(m, register, name):
-                break
-    if found >= 0:
-        at = cell(m, OBJECTS, spec, O_FIRST_NAME) + found
-        return cell(m, NAMES, at, N_COST) - cell(m, NAMES, at, N_VALUE_COST) + _value_distance(m, register, found)
-    if ways == 0:
-        return FAR
-    at = cell(m, OBJECTS, spec, O_FIRST_OTHER) + _bit_at(ways, 0)
-    return cell(m, OTHERS, at, H_COST) - cell(m, OTHERS, at, H_VALUE_COST) + _value_distance(m, register, -1 - ways)
+    name = cell(m, REGISTERS, register, R_NEXT)
+    if name < 0:
+        ways = 1 << (-1 - name)
+    elif name == ANY_NEXT:
+        name = 0
+        while name < cell(m, OBJECTS, spec, O_NAMES) and not may_come(m, register, name):
+            name += 1
+    if 0 <= name < cell(m, OBJECTS, spec, O_NAMES):
+        at = cell(m, OBJECTS, spec, O_FIRST_NAME) + name
+        return cell(m, NAMES, at, N_COST) - cell(m, NAMES, at, N_VALUE_COST) + _value_distance(m, register, name)
+    key = 0
+    for number in range(_bits(ways)):
+        at = cell(m, OBJECTS, spec, O_FIRST_OTHER) + _bit_at(ways, number)
+        key = max(key, cell(m, OTHERS, at, H_COST) - cell(m, OTHERS, at, H_VALUE_COST))
+    return key + _value_distance(m, register, -1 - ways) if ways else FAR
 
 
 @inner
@@ -363,12 +372,14 @@ def _open_key(m: Memory, register: int) -> int:
 
 @inner
 def _key_distance(m: Memory, key: int, register: int) -> int:
-    place = _place_to(m, key, register)
+    ways = _way_needed(m, key_others(m, key), register)
+    place = _place_ahead(m, key, register) if ways == 0 else -1
     colon = 1 - cell(m, OBJECTS, cell(m, REGISTERS, register, R_SPEC), O_IS_SET)
     if place >= 0:
         name = key_name(m, cell(m, REGISTERS, register, R_KEYS), place)
         return key_rest(m, key, place) + colon + _value_distance(m, register, name)
-    ways = key_others(m, key) & cell(m, REGISTERS, register, R_WAYS)
+    if ways == 0:
+        ways = key_others(m, key) & cell(m, REGISTERS, register, R_WAYS)
     first, end = key_interval(m, key)
     rest = key_rest(m, key, -1) + (DETOUR if first < end else 0)
     return rest + colon + _value_distance(m, register, -1 - ways) if ways else FAR
@@ -376,23 +387,27 @@ def _key_distance(m: Memory, key: int, register: int) -> int:
 
 @inner
 def _place_ahead(m: Memory, key: int, register: int) -> int:
-    """The place of the first declared name that the key may still become, -1 where there is none."""
+    """The place of the declared name that the key is best to become: the one needed, else the first in the order of
+    the layout; -1 where it can become none.
+    """
     first, end = key_interval(m, key)
+    found, best = -1, FAR
     for place in range(first, end):
-        if may_come(m, register, key_name(m, cell(m, REGISTERS, register, R_KEYS), place)):
+        name = key_name(m, cell(m, REGISTERS, register, R_KEYS), place)
+        if name == cell(m, REGISTERS, register, R_NEXT):
             return place
-    return -1
+        if name < best and may_come(m, register, name):
+            found, best = place, name
+    return found
 
 
 @inner
-def _place_to(m: Memory, key: int, register: int) -> int:
-    """Like `_place_ahead`, but a name that is missing before one that only may come: the shortest way leads there."""
-    first, end = key_interval(m, key)
-    for place in range(first, end):
-        name = key_name(m, cell(m, REGISTERS, register, R_KEYS), place)
-        if must_come(m, register, name) and may_come(m, register, name):
-            return place
-    return _place_ahead(m, key, register)
+def _way_needed(m: Memory, ways: int, register: int) -> int:
+    """The entry of others that is needed, as the only bit, where it is among ``ways``; else 0."""
+    following = cell(m, REGISTERS, register, R_NEXT)
+    if following >= 0:
+        return 0
+    return ways & (1 << (-1 - following))
 
 
 @inner

@@ -2,10 +2,9 @@
 
 A register is a row of `REGISTERS`: the spec (an object's number, or -1 less an array's), the automaton of the keys, a
 count that goes no further than the spec can tell apart, the last name where keys are ordered (they are numbered in that
-order), the obligations met, and words: for an object the bits of the names seen, those of the names that may come next,
-and those of the names missing; for an array its counters. Equal registers are one row. Everything that may follow is
-computed when a register is made, so that *completable* is asked once: what is allowed from a register leads to one from
-which an end can be reached.
+order), the obligations met, and words: for an object the bits of the names seen and those of the names that may come
+next; for an array its counters. Equal registers are one row. Everything that may follow is computed when a register is
+made, so that *completable* is asked once: what is allowed leads to a register from which an end can be reached.
 """
 
 from __future__ import annotations
@@ -59,6 +58,7 @@ from structgen.grammars.automaton.tables import (
     R_MAY_END,
     R_MET,
     R_MORE,
+    R_NEXT,
     R_SPEC,
     R_WAYS,
     REGISTER_HASH,
@@ -76,6 +76,7 @@ from structgen.grammars.automaton.tables import (
 )
 
 __all__ = [
+    "ANY_NEXT",
     "after_item",
     "after_name",
     "after_other",
@@ -83,10 +84,14 @@ __all__ = [
     "first_array",
     "first_object",
     "may_come",
-    "must_come",
     "rehash_registers",
     "way_of",
 ]
+
+
+ANY_NEXT = FAR
+"""Where `R_DISTANCE` counts on no member in particular; else it counts on a declared name, by number, or on an entry of
+others, by -1 - number: one that is needed and may come now."""
 
 
 @inner
@@ -107,15 +112,6 @@ def may_come(m: Memory, register: int, name: int) -> bool:
     if name >= cell(m, OBJECTS, spec, O_NAMES):
         return False
     return _has(m, cell(m, REGISTERS, register, R_BITS) + cell(m, OBJECTS, spec, O_WORDS), name)
-
-
-@inner
-def must_come(m: Memory, register: int, name: int) -> bool:
-    """Whether the declared name with this number is still missing."""
-    spec = cell(m, REGISTERS, register, R_SPEC)
-    if name >= cell(m, OBJECTS, spec, O_NAMES):
-        return False
-    return _has(m, cell(m, REGISTERS, register, R_BITS) + 2 * cell(m, OBJECTS, spec, O_WORDS), name)
 
 
 # Making registers
@@ -156,7 +152,7 @@ def _draft(m: Memory, old: int, spec: int) -> int:
     row, first = get_count(m, N_REGISTERS), get_count(m, N_WORDS)
     words = _words_of(m, spec)
     need(m, REGISTERS, row + 1)
-    need(m, WORDS, first + 3 * words)
+    need(m, WORDS, first + 2 * words)
     for column in range(R_MET + 1):
         put(m, REGISTERS, row, column, cell(m, REGISTERS, old, column))
     put(m, REGISTERS, row, R_SPEC, spec)
@@ -165,7 +161,6 @@ def _draft(m: Memory, old: int, spec: int) -> int:
         before = cell(m, WORDS, cell(m, REGISTERS, old, R_BITS) + word, 0) if old else 0
         put(m, WORDS, first + word, 0, before)
         put(m, WORDS, first + words + word, 0, 0)
-        put(m, WORDS, first + 2 * words + word, 0, 0)
     return row
 
 
@@ -187,7 +182,7 @@ def _finish(m: Memory, row: int) -> int:
         _settle_array(m, row, -1 - spec)
     put(m, REGISTER_HASH, slot, 0, row)
     set_count(m, N_REGISTERS, row + 1)
-    set_count(m, N_WORDS, cell(m, REGISTERS, row, R_BITS) + (3 * words if spec >= 0 else words))
+    set_count(m, N_WORDS, cell(m, REGISTERS, row, R_BITS) + (2 * words if spec >= 0 else words))
     return row
 
 
@@ -324,7 +319,6 @@ def _settle_object(m: Memory, row: int, spec: int) -> None:
     for one in range(names):
         opened += _is_open(m, row, spec, one)
         if wanted[one]:
-            _add(m, cell(m, REGISTERS, row, R_BITS) + 2 * cell(m, OBJECTS, spec, O_WORDS), one)
             missing += 1
             cost += cell(m, NAMES, first + one, N_COST)
             barrier = min(barrier, one)
@@ -333,7 +327,7 @@ def _settle_object(m: Memory, row: int, spec: int) -> None:
     short = cell(m, OBJECTS, spec, O_LOW) - count
     ahead = opened
     allowed = cell(m, REGISTERS, row, R_BITS) + cell(m, OBJECTS, spec, O_WORDS)
-    more = 0
+    more, following = 0, ANY_NEXT
     for name in range(names):
         if not _is_open(m, row, spec, name):
             continue
@@ -345,6 +339,8 @@ def _settle_object(m: Memory, row: int, spec: int) -> None:
         if still < FAR and not is_late and not is_full and not is_short:
             _add(m, allowed, name)
             more = 1
+            if wanted[name] and following == ANY_NEXT:
+                following = name
     ways = 0
     for other in range(others):
         met = cell(m, OTHERS, cell(m, OBJECTS, spec, O_FIRST_OTHER) + other, H_MEETS)
@@ -352,6 +348,9 @@ def _settle_object(m: Memory, row: int, spec: int) -> None:
         if (ordered and missing) or (high >= 0 and count + 1 + missing + rest > high):
             continue
         ways |= 1 << other
+        if unmet & met and following == ANY_NEXT:
+            following = -1 - other
+    put(m, REGISTERS, row, R_NEXT, following)
     put(m, REGISTERS, row, R_WAYS, ways)
     put(m, REGISTERS, row, R_MORE, 1 if more or ways else 0)
     put(m, REGISTERS, row, R_MAY_END, 1 if missing == 0 and unmet == 0 and short <= 0 else 0)

@@ -87,7 +87,7 @@ _TABLES = {
     PLACES: _Table(4, 32),
     WAYS: _Table(3, 32),
     WORDS: _Table(1, 1024),
-    REGISTERS: _Table(10, 256),
+    REGISTERS: _Table(11, 256),
     REGISTER_HASH: _Table(1, 512, kept=False),
     FRAME_HASH: _Table(1, 1024, kept=False),
     SPELLINGS: _Table(2, 512),
@@ -154,7 +154,7 @@ P_FIRST_WAY, P_WAYS, P_MAY_COUNT, P_MUST_COUNT = range(4)
 Y_RULE, Y_COUNTS, Y_COST = range(3)
 
 # REGISTERS: what an object or array has had so far, and what follows from it (see `registers`).
-R_SPEC, R_KEYS, R_COUNT, R_LAST, R_MET, R_BITS, R_MAY_END, R_WAYS, R_MORE, R_DISTANCE = range(10)
+R_SPEC, R_KEYS, R_COUNT, R_LAST, R_MET, R_BITS, R_MAY_END, R_WAYS, R_MORE, R_DISTANCE, R_NEXT = range(11)
 
 # SPELLINGS: a text byte by byte, backwards. EXTENSIONS: the keys that may come once one more has been there.
 B_BEFORE, B_BYTE = range(2)

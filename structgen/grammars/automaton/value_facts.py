@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 
 from structgen.grammars.automaton.facts import Called, Facts, Lengths
@@ -46,7 +47,7 @@ def value_facts(value: Value, facts: _Known, lengths: Lengths) -> Facts:
         productive = all(
             one is not None and facts[one].productive for one in map(spec.values.__getitem__, spec.required)
         )
-        return Facts(productive, False, object_tokens(spec, facts) if is_spellable(lengths) else FAR)
+        return Facts(productive, False, object_tokens(spec, facts) if is_spellable(spec, lengths) else FAR)
     if isinstance(value, ArrayValue):
         return Facts(_is_array_productive(value.spec, facts), False, array_tokens(value.spec, facts))
     if isinstance(value, StringValue):
@@ -57,9 +58,10 @@ def value_facts(value: Value, facts: _Known, lengths: Lengths) -> Facts:
     raise TypeError(f"no such value: {value!r}")
 
 
-def is_spellable(lengths: Lengths) -> bool:
-    """Whether every byte is a token, so that bytes may be counted for tokens."""
-    return lengths.single == _ALL_BYTES
+def is_spellable(spec: ObjectSpec, lengths: Lengths) -> bool:
+    """Whether what an object is written with are tokens byte by byte, so that bytes may be counted for tokens."""
+    spelled = b'{}[]:,"a' + json.dumps(spec.names, ensure_ascii=False).encode()
+    return all(lengths.single >> byte & 1 for byte in set(spelled))
 
 
 def spelled_length(text: str) -> int:
@@ -87,7 +89,7 @@ def value_tokens(spec: ObjectSpec, value: Rule, facts: _Known) -> int:
 
 
 def _shortest_key(spec: ObjectSpec, entry: int) -> int:
-    return shortest_string(spec.others[entry].keys, _ALL_BYTES) - 2 + DETOUR
+    return shortest_string(spec.others[entry].keys, _ALL_BYTES) - 1 + DETOUR  # one more where the shortest is gone
 
 
 def object_tokens(spec: ObjectSpec, facts: _Known) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from structgen.errors import InvalidRegex, InvalidSchema, UnsupportedSchema
+from structgen.errors import InvalidRegex, InvalidSchema, UnsupportedRegex, UnsupportedSchema
 from structgen.grammars import language
 from structgen.grammars.json_schema import dialects
 from structgen.grammars.json_schema.formats import format_language
@@ -179,6 +179,8 @@ def pattern_language(pattern: str, pointer: str, keyword: str) -> Language:
     """The strings in which an ECMA-262 pattern is found, errors with their place."""
     try:
         return ecma_language(pattern)
+    except UnsupportedRegex as error:
+        raise UnsupportedSchema(pointer, keyword, str(error)) from error
     except InvalidRegex as error:
         raise InvalidSchema(pointer, str(error)) from error
 

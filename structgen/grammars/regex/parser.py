@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
-from structgen.errors import InvalidRegex
+from structgen.errors import UnsupportedRegex
 from structgen.grammars.charset import CharSet
 from structgen.grammars.regex.scanner import Scanner
 from structgen.grammars.regex.syntax import Alternatives, Characters, Concatenation, Look, Node
@@ -72,8 +72,8 @@ def word_boundary(word: CharSet, is_one: bool) -> Node:
     return Alternatives(tuple(ways))
 
 
-def refusal(what: str, text: str, position: int) -> InvalidRegex:
+def refusal(what: str, text: str, position: int) -> UnsupportedRegex:
     """The error that says that ``what`` cannot be held."""
-    return InvalidRegex(
+    return UnsupportedRegex(
         f"{what}, '{text}' at position {position}, cannot be held by a grammar; write the pattern without it"
     )
