@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from number_samples import RFC_8259, accepts, common_spellings, is_canonical, is_moderate, spellings, walk
 
 from structgen.errors import GrammarLimitExceeded
+from structgen.grammars import TokenVocabulary, compile_json_schema
 from structgen.grammars.json_schema.numbers import NumberSet
 
 SUITE = Path(__file__).parents[3] / "shared" / "data" / "json-schema-test-suite"
@@ -170,6 +171,13 @@ def test_a_number_of_too_many_digits_is_a_limit():
                 make(value)
 
 
+@pytest.mark.parametrize("keyword", ["minimum", "exclusiveMaximum", "multipleOf", "const"])
+def test_a_schema_with_a_number_of_too_many_digits_is_a_limit(keyword):
+    vocabulary = TokenVocabulary.from_bytes([bytes([value]) for value in range(256)] + [b""], eos_token_ids=[256])
+    with pytest.raises(GrammarLimitExceeded, match="written out"):
+        compile_json_schema({keyword: 10**5000}, vocabulary)
+
+
 # Automata
 
 
@@ -318,6 +326,28 @@ def test_every_spelling(numbers, yes, no):
     dfa = numbers.dfa("any")
     assert [text for text in yes.split() if not accepts(dfa, text)] == []
     assert [text for text in no.split() if accepts(dfa, text)] == []
+
+
+def test_zeros_beyond_the_room_let_nothing_in():
+    """An exponent that undoes more zeros than are counted: refused where it might be wrong."""
+    zeros = "0" * 40
+    others = NumberSet.only([5]).negations()[0].dfa("any")
+    assert [accepts(others, text) for text in (f"5{zeros}", f"5{zeros}e3", f"5{zeros}e-40")] == [True, True, False]
+    no_eighths = NumberSet.multiple_of(8).negations()[0].dfa("any")
+    assert [accepts(no_eighths, text) for text in (f"8{zeros}", f"8{zeros}e-30", f"1{zeros}")] == [False] * 3
+    assert accepts(NumberSet.multiple_of(7).negations()[0].dfa("any"), f"1{zeros}")
+    small = (NumberSet.at_most(5) & NumberSet.at_least(-5)).dfa("any")
+    assert not any(accepts(small, text) for text in (f"5{zeros}", f"6{zeros}e-40", f"-6{zeros}e-40"))
+
+
+def test_a_bound_near_the_largest_double_is_held():
+    dfa = NumberSet.at_most(1.5e308).dfa("canonical")
+    assert [accepts(dfa, text) for text in ("1.2e+308", "1.5e+308", "1.51e+308", "1.6e+307")] == [
+        True,
+        True,
+        False,
+        True,
+    ]
 
 
 def test_draft_4_knows_an_integer_by_its_spelling():

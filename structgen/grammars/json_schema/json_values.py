@@ -26,7 +26,9 @@ def is_array(value: Any) -> TypeGuard[list[Any]]:
 
 def is_number(value: Any) -> TypeGuard[float]:
     """Whether a JSON value is a number that JSON can write."""
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+    if isinstance(value, int):  # of any size, where a float would be infinite
+        return not isinstance(value, bool)
+    return isinstance(value, float) and math.isfinite(value)
 
 
 def kind_name(value: Any) -> str:

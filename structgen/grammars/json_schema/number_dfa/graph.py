@@ -45,7 +45,8 @@ def base_of(reader: Spelling, limit: int) -> Base:
     table = _assemble(graph, alive, NO_BASE)
     new_numbers = _numbers_of(np.array(alive, np.bool_), 0)
     numbers = {state: int(new_numbers[number]) for state, number in graph.numbers.items()}
-    del numbers[START], numbers[AFTER_MINUS,]  # they say nothing of the set, and what follows them does
+    for state in (START, (AFTER_MINUS,)):  # they say nothing of the set, and what follows them does
+        del numbers[state]
     return Base(numbers, table, _reach(table.rows.tolist()))
 
 
