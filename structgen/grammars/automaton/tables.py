@@ -14,6 +14,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from structgen.grammars.automaton._jit import Int32Array, Memory, fixed, inlined, inner, load, store
 from structgen.grammars.automaton.table_memory import give_back, reserve
 
