@@ -54,7 +54,7 @@ def cases() -> dict[str, Compile]:
     tools = [tool(number, 10) for number in range(64)]
     return {
         "enum of 5,000 strings": schema({"enum": words}),
-        "choice of 5,000 texts of 120 characters": lambda v: compile_choice([one * 6 for one in words], v),
+        "choice of 5,000 texts of 100 characters": lambda v: compile_choice([one * 6 for one in words], v),
         "pattern ^[a-z]{1,5000}$": schema({**strings, "pattern": "^[a-z]{1,5000}$"}),
         "regex [a-z]{1,5000}": lambda v: compile_regex("[a-z]{1,5000}", v),
         "100 optional properties": schema(properties(100)),
