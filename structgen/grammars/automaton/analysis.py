@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 
 from structgen.errors import GrammarError
-from structgen.grammars.automaton.facts import Called, Facts, Lengths, literal_distances
+from structgen.grammars.automaton.facts import Called, Facts, Lengths, literal_tokens
 from structgen.grammars.automaton.tables import FAR
 from structgen.grammars.automaton.value_facts import called_values, value_facts
 from structgen.grammars.expr import (
@@ -23,7 +23,7 @@ from structgen.grammars.expr import (
 from structgen.grammars.limits import checkpoint
 from structgen.grammars.values import Value
 
-__all__ = ["Facts", "Lengths", "analyse", "literal_distances"]
+__all__ = ["Facts", "Lengths", "analyse"]
 
 
 _NOTHING = Facts(False, False, FAR)
@@ -136,7 +136,7 @@ def _facts_of(expr: Expr, facts: dict[Called, Facts], lengths: Lengths, known: d
 
 def _compute(expr: Expr, facts: dict[Called, Facts], lengths: Lengths, known: dict[Expr, Facts]) -> Facts:
     if isinstance(expr, Literal):
-        return Facts(True, not expr.text, literal_distances(expr.text, 0, lengths)[0])
+        return Facts(True, not expr.text, literal_tokens(expr.text, lengths))
     if isinstance(expr, ByteSet):
         return Facts(expr is not NEVER, False, 1 if expr.bits & lengths.single else FAR)
     if isinstance(expr, Call):

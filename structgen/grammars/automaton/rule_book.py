@@ -210,6 +210,8 @@ class RuleBook:
     def _publish_bytesets(self) -> None:
         """Write the byte sets that lowering has numbered since."""
         known, total = self._tables.count(N_BYTESETS), len(self._byteset_numbers)
+        if known == total:
+            return
         self._make_room(BYTESETS, total)
         for bits in itertools.islice(self._byteset_numbers, known, None):
             words = np.frombuffer(bits.to_bytes(32, "little"), np.int32)
@@ -219,6 +221,8 @@ class RuleBook:
     def _publish_rules(self) -> None:
         """Make rows for the rules that lowering has numbered since; they are lowered when reached."""
         known, total = self._tables.count(N_RULES), len(self._numbers)
+        if known == total:
+            return
         self._make_room(RULES, total)
         self.rules += itertools.islice(self._numbers, len(self.rules), None)
         self._tables[RULES][known:total, U_NODE] = -1

@@ -191,6 +191,8 @@ class Writer:
         self, plan: ObjectPlan, values: dict[str, Rule | None]
     ) -> tuple[tuple[frozenset[int], int | None], ...]:
         """The implications between keys that can be there."""
+        if not plan.implications:
+            return ()
         places = {name: place for place, name in enumerate(values)}
         return tuple(
             (frozenset(places[key] for key in keys), places[other] if other is not None and values.get(other) else None)
