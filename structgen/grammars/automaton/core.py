@@ -90,6 +90,7 @@ from structgen.grammars.automaton.value_facts import is_spellable
 from structgen.grammars.automaton.walk import NO_BUDGET
 from structgen.grammars.byte_dfa import ByteDfa
 from structgen.grammars.expr import Rule
+from structgen.grammars.language import Language
 from structgen.grammars.values import ArrayValue, ObjectSpec, ObjectValue, Regular, StringValue
 
 __all__ = ["Size", "StackAutomaton"]
@@ -107,6 +108,14 @@ class Size(NamedTuple):
     rules: int
     registers: int
     bytes: int
+
+
+class _KeySet(NamedTuple):
+    """Keys of objects: those declared, the languages of the others, and which of these there have been."""
+
+    names: tuple[str, ...]
+    others: tuple[Language, ...]
+    seen: frozenset[str] = frozenset()
 
 
 _AHEAD = 256
@@ -157,8 +166,8 @@ class StackAutomaton:
         self._rules: list[Called] = []  # by number
         self._byteset_numbers: dict[int, int] = {}
         self._holders: dict[Called, Called] | None = None
-        self._keys: dict[tuple[ObjectSpec, frozenset[str]], int] = {}
-        self._key_sets: dict[int, tuple[ObjectSpec, frozenset[str]]] = {}
+        self._keys: dict[_KeySet, int] = {}
+        self._key_sets: dict[int, _KeySet] = {}
         self._strings = StringTables(self._tables, self._make_room, lengths.single)
         self._publish_rules()
         self._lower_ahead()
@@ -387,22 +396,21 @@ class StackAutomaton:
 
     def _keys_of(self, spec: ObjectSpec) -> int:
         """The automaton of the keys of ``spec``."""
-        seen = frozenset[str]()
-        keys = self._keys.get((spec, seen))
+        one = _KeySet(spec.names, tuple(other.keys for other in spec.others))
+        keys = self._keys.get(one)
         if keys is None:
-            keys = self._keys[spec, seen] = self._strings.keys(spec.names, [one.keys for one in spec.others], 0)
-            self._key_sets[keys] = spec, seen
+            keys = self._keys[one] = self._strings.keys(one.names, one.others, 0)
+            self._key_sets[keys] = one
         return keys
 
     def _extend(self, keys: int, spelling: int) -> None:
         """Write the keys that are left when the one that was spelled so has been there."""
-        spec, seen = self._key_sets[keys]
-        key = self._spelled(spelling)
-        extended = self._keys.get((spec, seen | {key}))
+        one, key = self._key_sets[keys], self._spelled(spelling)
+        one = one._replace(seen=one.seen | {key})
+        extended = self._keys.get(one)
         if extended is None:
-            extended = self._strings.with_name(keys, key)
-            self._keys[spec, seen | {key}] = extended
-            self._key_sets[extended] = spec, seen | {key}
+            extended = self._keys[one] = self._strings.with_name(keys, key)
+            self._key_sets[extended] = one
         self._run(lambda memory: enter_extension(memory, keys, spelling, extended))
 
     def _spelled(self, spelling: int) -> str:

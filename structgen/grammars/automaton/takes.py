@@ -79,7 +79,7 @@ from structgen.grammars.automaton.texts import after_closer, walk_texts
 __all__ = ["MOST_TAKEN", "add_job", "take_known"]
 
 NOT_TAKEN = -1
-MOST_TAKEN = 64
+MOST_TAKEN = 1024
 """Of one set, so many items are taken; any more are walked."""
 
 
