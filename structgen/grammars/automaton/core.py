@@ -42,6 +42,7 @@ from structgen.grammars.automaton.tables import (
     EXTENSIONS,
     F_BYTES,
     F_FINAL,
+    F_FRAME,
     FAR,
     I_STATE,
     ITEMS,
@@ -62,11 +63,13 @@ from structgen.grammars.automaton.tables import (
     NOTHING,
     OBJECT_RULE,
     Q_DISTANCE,
+    R_KEYS,
     RECORDS,
     REGISTERS,
     RULES,
     S_DISTANCE,
     S_FLAGS,
+    S_REGISTER,
     S_ROW,
     S_RULE,
     SETS,
@@ -202,6 +205,8 @@ class StackAutomaton:
                 interiors, _ = self._interiors.snapshot
                 try:
                     return advance_token(self._tables.address, interiors, state, token_id)
+                except KeysWanted:
+                    self._extend_all(state)
                 except _WANTED as wanted:
                     self._provide(wanted)
 
@@ -412,6 +417,18 @@ class StackAutomaton:
             extended = self._keys[one] = self._strings.with_name(keys, key)
             self._key_sets[extended] = one
         self._run(lambda memory: enter_extension(memory, keys, spelling, extended))
+
+    def _extend_all(self, state: int) -> None:
+        """Write the keys that are wanted, and the same for whatever else may be read from ``state`` on."""
+        wanted, spelling = self._tables.count(C_WANTED_KEYS), self._tables.count(C_WANTED_SPELLING)
+        self._extend(wanted, spelling)
+        first, count = self._items_of(state)
+        if count == 1:
+            return
+        states = self._tables[STATES][self._tables[ITEMS][first : first + count, I_STATE]]
+        registers = states[states[:, S_FLAGS] & F_FRAME != 0, S_REGISTER]
+        for keys in {int(one) for one in self._tables[REGISTERS][registers, R_KEYS]} - {0, wanted}:
+            self._extend(keys, spelling)
 
     def _spelled(self, spelling: int) -> str:
         """The key that was spelled so, quotes included."""

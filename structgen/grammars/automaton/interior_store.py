@@ -43,6 +43,8 @@ from structgen.grammars.automaton.interiors import (
     H_LARGE_COUNT,
     H_LONGEST,
     H_PARTS,
+    H_SPAN_COUNT,
+    H_SPANS,
     H_TOKEN_COUNT,
     H_WORDS,
     HEADER,
@@ -159,8 +161,10 @@ class InteriorStore:
         header[H_TOKEN_COUNT], header[H_WORDS] = len(trie.starts) - 1, self._words
         header[H_LONGEST] = int(np.diff(trie.starts).max(initial=0))
         header[H_FIRST_NODES], header[H_ENDS], header[H_END_COUNT] = HEADER, HEADER + 256, len(ends)
-        header[H_HASH], header[H_HASH_ROWS] = HEADER + 256 + len(ends), _HASH_ROWS
-        return np.concatenate([header, first_nodes, np.array(ends, np.int32), np.zeros(_HASH_ROWS, np.int32)])
+        header[H_SPANS], header[H_SPAN_COUNT] = HEADER + 256 + len(ends), len(trie.spans)
+        header[H_HASH], header[H_HASH_ROWS] = HEADER + 256 + len(ends) + len(trie.spans), _HASH_ROWS
+        lists = np.array(ends, np.int32), trie.spans, np.zeros(_HASH_ROWS, np.int32)
+        return np.concatenate([header, first_nodes, *lists])
 
     @property
     def nbytes(self) -> int:
