@@ -30,6 +30,7 @@ from structgen.grammars.automaton.tables import (
     C_WANTED_TABLE,
     C_WANTED_VARIANT,
     C_WANTED_VARIANT_2,
+    F_FRAME,
     I_STATE,
     ITEMS,
     N_REGISTERS,
@@ -38,6 +39,10 @@ from structgen.grammars.automaton.tables import (
     NO_SPELLING,
     NOTHING,
     Q_DISTANCE,
+    R_KEYS,
+    REGISTERS,
+    S_FLAGS,
+    S_REGISTER,
     S_RULE,
     SETS,
     SPELLINGS,
@@ -147,6 +152,8 @@ class StackAutomaton:
                 interiors, _ = self._interiors.snapshot
                 try:
                     return advance_token(self._tables.address, interiors, state, token_id)
+                except KeysWanted:
+                    self._extend_all(state)
                 except _WANTED as wanted:
                     self._provide(wanted)
 
@@ -258,6 +265,18 @@ class StackAutomaton:
         """Write the keys that are left when the one that was spelled so has been there."""
         extended = self._book.extended(keys, self._spelled(spelling))
         self._run(lambda memory: enter_extension(memory, keys, spelling, extended))
+
+    def _extend_all(self, state: int) -> None:
+        """Write the keys that are wanted, and the same for whatever else may be read from ``state`` on."""
+        wanted, spelling = self._tables.count(C_WANTED_KEYS), self._tables.count(C_WANTED_SPELLING)
+        self._extend(wanted, spelling)
+        first, count = self._items_of(state)
+        if count == 1:
+            return
+        states = self._tables[STATES][self._tables[ITEMS][first : first + count, I_STATE]]
+        registers = states[states[:, S_FLAGS] & F_FRAME != 0, S_REGISTER]
+        for keys in {int(one) for one in self._tables[REGISTERS][registers, R_KEYS]} - {0, wanted}:
+            self._extend(keys, spelling)
 
     def _spelled(self, spelling: int) -> str:
         """The key that was spelled so, quotes included."""

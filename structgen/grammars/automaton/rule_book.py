@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import sys
+from typing import NamedTuple
 
 import numpy as np
 
@@ -48,12 +49,21 @@ from structgen.grammars.automaton.tables import (
 from structgen.grammars.automaton.value_facts import is_spellable
 from structgen.grammars.byte_dfa import ByteDfa
 from structgen.grammars.expr import NEVER, Rule
+from structgen.grammars.language import Language
 from structgen.grammars.values import ArrayValue, ObjectSpec, ObjectValue, Regular, StringValue
 
 __all__ = ["Base", "RuleBook", "base_of"]
 
 _AHEAD = 128
 """So many rules are lowered when an automaton is made."""
+
+
+class _KeySet(NamedTuple):
+    """Keys of objects: those declared, the languages of the others, and which of these there have been."""
+
+    names: tuple[str, ...]
+    others: tuple[Language, ...]
+    seen: frozenset[str] = frozenset()
 
 
 class RuleBook:
@@ -95,8 +105,8 @@ class RuleBook:
         self._numbers: dict[Called, int] = {start: 0}
         self.rules: list[Called] = [start]
         self._byteset_numbers: dict[int, int] = {}
-        self._keys: dict[tuple[ObjectSpec, frozenset[str]], int] = {}
-        self._key_sets: dict[int, tuple[ObjectSpec, frozenset[str]]] = {}
+        self._keys: dict[_KeySet, int] = {}
+        self._key_sets: dict[int, _KeySet] = {}
         if base is None:
             self._strings = StringTables(tables, self._make_room, lengths.single)
             self._publish_rules()
@@ -143,12 +153,12 @@ class RuleBook:
 
     def extended(self, keys: int, key: str) -> int:
         """The automaton of the ``keys`` that are left when ``key`` has been there."""
-        spec, seen = self._key_sets[keys]
-        extended = self._keys.get((spec, seen | {key}))
+        one = self._key_sets[keys]
+        one = one._replace(seen=one.seen | {key})
+        extended = self._keys.get(one)
         if extended is None:
-            extended = self._strings.with_name(keys, key)
-            self._keys[spec, seen | {key}] = extended
-            self._key_sets[extended] = spec, seen | {key}
+            extended = self._keys[one] = self._strings.with_name(keys, key)
+            self._key_sets[extended] = one
         return extended
 
     def _write(self, number: int, kind: int, written: int) -> None:
@@ -185,11 +195,11 @@ class RuleBook:
 
     def _keys_of(self, spec: ObjectSpec) -> int:
         """The automaton of the keys of ``spec``."""
-        seen = frozenset[str]()
-        keys = self._keys.get((spec, seen))
+        one = _KeySet(spec.names, tuple(other.keys for other in spec.others))
+        keys = self._keys.get(one)
         if keys is None:
-            keys = self._keys[spec, seen] = self._strings.keys(spec.names, [one.keys for one in spec.others], 0)
-            self._key_sets[keys] = spec, seen
+            keys = self._keys[one] = self._strings.keys(one.names, one.others, 0)
+            self._key_sets[keys] = one
         return keys
 
     def _lower_rule(self, number: int, rule: Rule) -> None:
