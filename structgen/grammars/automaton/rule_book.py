@@ -54,7 +54,7 @@ from structgen.grammars.values import ArrayValue, ObjectSpec, ObjectValue, Regul
 
 __all__ = ["Base", "RuleBook", "base_of"]
 
-_AHEAD = 256
+_AHEAD = 128
 """So many rules are lowered when an automaton is made."""
 
 
