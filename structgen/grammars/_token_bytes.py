@@ -79,7 +79,7 @@ def read_tokens(tokenizer: Any, eos_token_ids: list[int] | None) -> TokenTable:
 def _names_of(backend: Any) -> list[str]:
     """By token id; ``""`` for ids without a token."""
     size = backend.get_vocab_size(with_added_tokens=True)
-    names: list[str] = list(map(backend.id_to_token, range(size)))  # which takes half as long as what follows
+    names: list[Any] = list(map(backend.id_to_token, range(size)))  # which takes half as long as what follows
     if None not in names and max(backend.get_added_tokens_decoder(), default=-1) < size:
         return names
     numbers: dict[str, int] = backend.get_vocab(with_added_tokens=True)
