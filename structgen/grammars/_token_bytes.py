@@ -6,7 +6,9 @@ cleans and drops a leading space.
 
 from __future__ import annotations
 
+import itertools
 import re
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from structgen.errors import UnsupportedModel
@@ -32,6 +34,7 @@ END_TOKENS = frozenset(
 """Names that end a turn or a text, for tokenizers that do not say which of their tokens does, or not all of them."""
 
 _BYTE_TOKEN = re.compile(r"<0x([0-9A-Fa-f]{2})>")
+_BYTE_NAME = len("<0x00>")
 _SPACE_MARK = "\u2581"
 
 
@@ -61,19 +64,29 @@ def read_tokens(tokenizer: Any, eos_token_ids: list[int] | None) -> TokenTable:
         )
     added: dict[int, Any] = backend.get_added_tokens_decoder()
     spell = _speller(backend)
-    names: dict[str, int] = backend.get_vocab(with_added_tokens=True)
-    text = [b""] * (max(names.values(), default=-1) + 1)
-    special: dict[int, str] = {}
-    for name, token_id in names.items():
-        token = added.get(token_id)
-        if token is None:
-            text[token_id] = spell(name)
-        elif token.special:
-            special[token_id] = name
-        else:
-            text[token_id] = name.encode()
+    names = _names_of(backend)
+    special = {token_id: names[token_id] for token_id, token in added.items() if token.special}
+    plain = {token_id: names[token_id].encode() for token_id, token in added.items() if not token.special}
+    for token_id in added:
+        names[token_id] = ""
+    text = spell(names)
+    for token_id, spelled in plain.items():
+        text[token_id] = spelled
     ends = eos_token_ids if eos_token_ids is not None else _end_tokens(tokenizer, special)
     return TokenTable(text, special, ends)
+
+
+def _names_of(backend: Any) -> list[str]:
+    """By token id; ``""`` for ids without a token."""
+    size = backend.get_vocab_size(with_added_tokens=True)
+    names: list[Any] = list(map(backend.id_to_token, range(size)))  # which takes half as long as what follows
+    if None not in names and max(backend.get_added_tokens_decoder(), default=-1) < size:
+        return names
+    numbers: dict[str, int] = backend.get_vocab(with_added_tokens=True)
+    names = [""] * (max(numbers.values(), default=-1) + 1)
+    for name, token_id in numbers.items():
+        names[token_id] = name
+    return names
 
 
 def _end_tokens(tokenizer: Any, special: dict[int, str]) -> list[int]:
@@ -83,8 +96,8 @@ def _end_tokens(tokenizer: Any, special: dict[int, str]) -> list[int]:
     return [token_id for token_id, name in special.items() if name in END_TOKENS]
 
 
-def _speller(backend: Any) -> Any:
-    """The function from a token's name to its bytes."""
+def _speller(backend: Any) -> Callable[[list[str]], list[bytes]]:
+    """The function from tokens' names to their bytes; an empty name is no text."""
     state = backend.decoder.__getstate__().decode() if backend.decoder is not None else ""
     before = backend.pre_tokenizer.__getstate__().decode() if backend.pre_tokenizer is not None else ""
     if '"ByteLevel"' in state or (not state and '"ByteLevel"' in before):
@@ -107,13 +120,27 @@ def _byte_level_alphabet() -> dict[int, int]:
 _ALPHABET = _byte_level_alphabet()
 
 
-def _spell_byte_level(name: str) -> bytes:
+def _spell_byte_level(names: list[str]) -> list[bytes]:
+    try:
+        whole = "".join(names).translate(_ALPHABET).encode("latin-1")
+    except UnicodeEncodeError:  # some are not in the alphabet: tokens that stand for their own text
+        return [_spell_one(name) for name in names]
+    ends = itertools.accumulate(map(len, names))
+    return [whole[begin:end] for begin, end in itertools.pairwise(itertools.chain((0,), ends))]
+
+
+def _spell_one(name: str) -> bytes:
     try:
         return name.translate(_ALPHABET).encode("latin-1")
-    except UnicodeEncodeError:  # not in the alphabet: a token that stands for its own text
+    except UnicodeEncodeError:
         return name.encode()
 
 
-def _spell_sentencepiece(name: str) -> bytes:
-    byte = _BYTE_TOKEN.fullmatch(name)
-    return bytes([int(byte[1], 16)]) if byte else name.replace(_SPACE_MARK, " ").encode()
+def _spell_sentencepiece(names: list[str]) -> list[bytes]:
+    whole = "\0".join(names).replace(_SPACE_MARK, " ").encode().split(b"\0")
+    if len(whole) != len(names):  # some have such a byte
+        whole = [name.replace(_SPACE_MARK, " ").encode() for name in names]
+    for token_id, name in enumerate(names):
+        if len(name) == _BYTE_NAME and (byte := _BYTE_TOKEN.fullmatch(name)):
+            whole[token_id] = bytes([int(byte[1], 16)])
+    return whole

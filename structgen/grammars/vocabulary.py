@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from structgen.grammars._token_bytes import read_tokens
-from structgen.grammars._trie import build_trie
+from structgen.grammars._trie_files import trie_of
 from structgen.grammars.automaton._jit import Int32Array, Int64Array
 from structgen.grammars.automaton.facts import Lengths
 from structgen.grammars.automaton.interior_store import InteriorStore
@@ -60,7 +60,7 @@ class TokenVocabulary:
                 raise ValueError(f"token id {token_id} is not in a vocabulary of {len(self._bytes)} tokens")
             self._bytes[token_id] = b""
         self._end_tokens = frozenset(self.eos_token_ids)
-        self._trie = build_trie(self._bytes)
+        self._trie = trie_of(self._bytes)
         self._lengths = _measure(self._bytes)
         self._interiors = InteriorStore(self._trie, self.eos_token_ids)
         self.end_row: Int32Array = self._row(self.eos_token_ids)
@@ -152,10 +152,11 @@ class TokenVocabulary:
 
 
 def _measure(token_bytes: list[bytes]) -> Lengths:
-    texts = frozenset(token_bytes) - {b""}
+    texts = set(token_bytes)
+    texts.discard(b"")
     single = sum(1 << byte for byte in range(256) if bytes([byte]) in texts)
     reach: dict[bytes, int] = {}
     for text in texts:
         if len(text) > reach.get(text[:2], 1):
             reach[text[:2]] = len(text)
-    return Lengths(max(map(len, token_bytes), default=0), texts.__contains__, single, reach.get)
+    return Lengths(max(map(len, texts), default=0), texts.__contains__, single, reach.get)

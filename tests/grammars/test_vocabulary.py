@@ -6,7 +6,9 @@ from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers, 
 from transformers import PreTrainedTokenizerFast
 
 from structgen.errors import UnsupportedModel
-from structgen.grammars import ALL_TOKENS, DEAD, TokenAutomaton, TokenVocabulary, compile_choice
+from structgen.grammars import ALL_TOKENS, DEAD, TokenAutomaton, TokenVocabulary, _trie_files, compile_choice
+from structgen.grammars._compiled import store
+from structgen.grammars._trie import build_trie
 from structgen.grammars.expr import Rule, sequence, special_token
 from structgen.grammars.json_schema import compile_json_schema
 
@@ -133,3 +135,79 @@ def test_a_tokenizer_whose_tokens_are_no_fixed_bytes_is_refused():
 def test_an_end_token_out_of_range_is_an_error():
     with pytest.raises(ValueError, match="token id 7"):
         TokenVocabulary.from_bytes([b"a"], [7])
+
+
+def test_ids_may_have_holes():
+    tokenizer = Tokenizer(models.BPE({"a": 0, "b": 7}, []))
+    tokenizer.decoder = decoders.ByteLevel()
+    vocabulary = TokenVocabulary.from_tokenizer(tokenizer, eos_token_ids=[3])
+    assert [vocabulary.token_bytes(token) for token in (0, 1, 7)] == [b"a", b"", b"b"]
+
+
+def test_tokens_out_of_the_byte_level_alphabet_stand_for_their_text():
+    tokenizer = Tokenizer(models.BPE({"Ġa": 0, "｜": 1, "Ċ": 2}, []))
+    tokenizer.decoder = decoders.ByteLevel()
+    vocabulary = TokenVocabulary.from_tokenizer(tokenizer, eos_token_ids=[])
+    assert [vocabulary.token_bytes(token) for token in range(3)] == [b" a", "｜".encode(), b"\n"]
+
+
+def test_tokens_given_by_their_ranks_are_bytes_whatever_they_spell():
+    """As tiktoken has them: most are UTF-8, some a part of a character or of two."""
+    ranks = {bytes([byte]): byte for byte in range(256)} | {b"\xe6\x97": 256, "日".encode(): 257, b"\xa5\xe6": 258}
+    vocabulary = TokenVocabulary.from_bytes([*ranks, b""], [len(ranks)])
+    row = np.empty((len(vocabulary) + 31) // 32, np.int32)
+    with compile_json_schema({"const": "日日"}, vocabulary).matcher() as matcher:
+        state = matcher.start
+        for token in (0x22, 256, 258, 0x97, 0xA5, 0x22):
+            matcher.fill_mask(state, row)
+            assert (row[token >> 5] >> (token & 31)) & 1
+            state = matcher.advance(state, token)
+        assert matcher.is_accepting(state)
+
+
+# Tries on disk
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.setattr(_trie_files, "_LARGE", 0)
+    monkeypatch.setattr(store, "_folders", lambda: [tmp_path / "cache"])
+    return tmp_path / "cache"
+
+
+PIECES = [bytes([byte]) for byte in range(256)] + [b'":', b'","', "é".encode(), b"ab", b"ab", b""]
+
+
+def is_built_anew(monkeypatch) -> bool:
+    """Whether a vocabulary of `PIECES` is, which must be right anyhow."""
+    built = []
+    monkeypatch.setattr(_trie_files, "build_trie", lambda pieces: built.append(1) or build_trie(pieces))
+    trie, expected = TokenVocabulary.from_bytes(PIECES, [261]).trie, build_trie(PIECES)
+    assert all(np.array_equal(part, other) for part, other in zip(trie, expected, strict=True))
+    assert [part.dtype for part in trie] == [part.dtype for part in expected]
+    return bool(built)
+
+
+def test_a_trie_is_built_once_and_read_from_then_on(folder, monkeypatch):
+    assert is_built_anew(monkeypatch)
+    assert [path.suffix for path in folder.iterdir()] == [".trie"]
+    assert not is_built_anew(monkeypatch)
+    TokenVocabulary.from_bytes([*PIECES[:-1], b"other", b""], [262])
+    assert len(list(folder.iterdir())) == 2
+
+
+@pytest.mark.parametrize(
+    "damage", [lambda data: data[:-1], lambda data: data[:99] + b"\xff" + data[100:], lambda _: b""]
+)
+def test_a_file_that_is_cut_or_changed_is_found_and_built_anew(folder, monkeypatch, damage):
+    assert is_built_anew(monkeypatch)
+    (path,) = folder.iterdir()
+    path.write_bytes(damage(path.read_bytes()))
+    assert is_built_anew(monkeypatch)
+    assert not is_built_anew(monkeypatch)
+
+
+def test_without_a_folder_to_write_tries_are_built_each_time(folder, monkeypatch):
+    folder.write_bytes(b"no folder")
+    assert is_built_anew(monkeypatch)
+    assert is_built_anew(monkeypatch)

@@ -1,4 +1,4 @@
-"""Where machine code is kept: a file for each state of all that it depends on, so that no other is ever run.
+"""Where machine code and what else takes long is kept: a file for each state of all that it depends on.
 
 A file is written beside its place and moved there, and begins with a hash of the rest: one that is found is whole.
 Files that nobody has loaded for a month are removed when another is written.
@@ -18,7 +18,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-__all__ = ["Place", "key_of"]
+__all__ = ["Place", "key_of", "sources_of"]
 
 _MONTH, _DAY = 30 * 86400.0, 86400.0
 
@@ -35,11 +35,25 @@ def key_of(functions: Mapping[str, Callable[..., object]], target: str) -> str:
     return digest.hexdigest()[:32]
 
 
-class Place:
-    """The file for one key."""
+def sources_of(*modules: str) -> bytes:
+    """A hash of some of the sources of `structgen.grammars`, by their paths in it."""
+    package = Path(__file__).resolve().parents[1]
+    return b"".join(hashlib.sha256((package / one).read_bytes()).digest() for one in modules)
 
-    def __init__(self, key: str) -> None:
-        self._name = f"structgen-{key}.o"
+
+class Place:
+    """The file for one key.
+
+    Parameters
+    ----------
+    key : str
+        Names all that the content depends on.
+    kind : str, optional
+        What the content is, the end of the file's name; machine code by default.
+    """
+
+    def __init__(self, key: str, kind: str = "o") -> None:
+        self._name = f"structgen-{key}.{kind}"
 
     def read(self) -> bytes | None:
         """What the file holds, ``None`` where it is missing or damaged."""
@@ -120,7 +134,7 @@ def _touch(path: Path) -> None:
 
 def _remove_unused(folder: Path) -> None:
     """Remove our files that nobody has loaded for a month; one that a process has loaded it needs no more."""
-    for path in folder.glob("structgen-*.o*"):
+    for path in folder.glob("structgen-*"):
         with contextlib.suppress(OSError):
             if time.time() - path.stat().st_mtime > _MONTH:
                 path.unlink()

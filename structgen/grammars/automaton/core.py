@@ -280,9 +280,9 @@ class StackAutomaton:
 
     def _spelled(self, spelling: int) -> str:
         """The key that was spelled so, quotes included."""
-        spelled = bytearray()
+        spelled, rows = bytearray(), self._tables[SPELLINGS]
         while spelling != NO_SPELLING:
-            spelling, byte = (int(value) for value in self._tables[SPELLINGS][spelling])
+            spelling, byte = rows[spelling].tolist()
             spelled.append(byte)
         text: str = json.loads(spelled[::-1].removeprefix(b'"').join((b'"', b'"')))
         return text

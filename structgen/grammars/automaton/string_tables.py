@@ -160,17 +160,18 @@ class StringTables:
         texts = self._tables[TEXTS]
         first = self._append(TEXTS, N_TEXTS, np.concatenate((texts[first:place], new, texts[place:end])))
         machine = self._append(MACHINES, N_MACHINES, np.array(row)[None])
-        self._tables[MACHINES][machine, [G_TEXT, G_TEXT_END, G_START]] = first, self._tables.count(N_TEXTS), HOLE
+        row = self._tables[MACHINES][machine]
+        row[G_TEXT], row[G_TEXT_END], row[G_START] = first, self._tables.count(N_TEXTS), HOLE
         self._marking[machine] = automaton
         return machine
 
     def _place_of(self, ranks: Int32Array, first: int, end: int) -> int:
         """How many of the texts from ``first`` to ``end`` come before one of these ranks."""
-        texts, pool, wanted = self._tables[TEXTS], self._tables[POOL], [int(rank) for rank in ranks]
+        texts, pool, wanted = self._tables[TEXTS], self._tables[POOL], ranks.tolist()
 
         def ranks_of(place: int) -> list[int]:
-            start, length = int(texts[place, T_FIRST]), int(texts[place, T_LENGTH])
-            return [int(rank) for rank in pool[start : start + length, 0]]
+            start, length = texts[place, : T_LENGTH + 1].tolist()
+            return pool[start : start + length, 0].tolist()
 
         return bisect_left(range(first, end), wanted, key=ranks_of)
 
