@@ -12,7 +12,7 @@ import numpy as np
 
 from structgen.errors import EmptyLanguage, GrammarLimitExceeded
 from structgen.grammars.automaton import walk
-from structgen.grammars.automaton._jit import Int32Array, Int32Table, Int64Array
+from structgen.grammars.automaton._jit import Int32Array, Int32Table, Int64Array, UInt8Array
 from structgen.grammars.automaton.analysis import analyse, callees
 from structgen.grammars.automaton.determinize import rehash_states
 from structgen.grammars.automaton.facts import Called, Facts, Lengths, meant
@@ -20,6 +20,7 @@ from structgen.grammars.automaton.fill import advance_token, fill_mask, fill_mas
 from structgen.grammars.automaton.frame_tables import write_array, write_object
 from structgen.grammars.automaton.frames import rehash_frames
 from structgen.grammars.automaton.interior_store import InteriorStore
+from structgen.grammars.automaton.layouts import FLEXIBLE, write_layout
 from structgen.grammars.automaton.lowering import Lowering
 from structgen.grammars.automaton.registers import rehash_registers
 from structgen.grammars.automaton.spellings import enter_extension, rehash_extensions, rehash_spellings
@@ -86,11 +87,12 @@ from structgen.grammars.automaton.tables import (
     RuleWanted,
     Tables,
 )
-from structgen.grammars.automaton.value_facts import is_spellable
+from structgen.grammars.automaton.value_facts import can_spell, is_spellable
 from structgen.grammars.automaton.walk import NO_BUDGET
 from structgen.grammars.byte_dfa import ByteDfa
 from structgen.grammars.expr import Rule
-from structgen.grammars.values import ArrayValue, ObjectSpec, ObjectValue, Regular, StringValue
+from structgen.grammars.json_layout import Layout
+from structgen.grammars.values import ArraySpec, ArrayValue, ObjectSpec, ObjectValue, Regular, StringValue
 
 __all__ = ["Size", "StackAutomaton"]
 
@@ -109,8 +111,10 @@ class Size(NamedTuple):
     bytes: int
 
 
-_AHEAD = 256
-"""So many rules are lowered when an automaton is made."""
+_AHEAD, _AHEAD_DEPTH = 256, 4
+"""So many rules are lowered when an automaton is made, those inside fewer objects and arrays where that matters."""
+_STRIDE = 4096
+"""So many bytes of a text are walked at a time."""
 
 
 class StackAutomaton:
@@ -153,12 +157,13 @@ class StackAutomaton:
         self._start, self._lengths, self._interiors, self._max_bytes = start, lengths, interiors, max_bytes
         self._tables = Tables()
         self._lock = threading.RLock()
-        self._rule_numbers: dict[Called, int] = {start: 0}
-        self._rules: list[Called] = []  # by number
+        self._rule_numbers: dict[tuple[Called, int], int] = {(start, 0): 0}
+        self._rules: list[tuple[Called, int]] = []  # by number; and at which depth, 0 where that does not matter
         self._byteset_numbers: dict[int, int] = {}
         self._holders: dict[Called, Called] | None = None
         self._keys: dict[tuple[ObjectSpec, frozenset[str]], int] = {}
         self._key_sets: dict[int, tuple[ObjectSpec, frozenset[str]]] = {}
+        self._layouts: dict[tuple[Layout, int], int] = {}
         self._strings = StringTables(self._tables, self._make_room, lengths.single)
         self._publish_rules()
         self._lower_ahead()
@@ -199,7 +204,15 @@ class StackAutomaton:
     def advance_bytes(self, state: int, text: bytes) -> int:
         """The state after ``text``, 0 where it cannot come."""
         array = np.frombuffer(bytearray(text), np.uint8)
-        return self._run(lambda memory: walk.advance(memory, array, 0, len(array), state))
+        for first in range(0, len(array), _STRIDE):  # what stops for want of something begins its stride again
+            end = min(first + _STRIDE, len(array))
+            state = self._advance(array, first, end, state)
+            if not state:
+                break
+        return state
+
+    def _advance(self, array: UInt8Array, first: int, end: int, state: int) -> int:
+        return self._run(lambda memory: walk.advance(memory, array, first, end, state))
 
     def fill_mask(self, state: int, row: Int32Array, budget: int = NO_BUDGET) -> int:
         """Write the mask of ``state``, end tokens included; returns 0, or `NO_STATE_THERE` or `NO_ROW`.
@@ -257,7 +270,7 @@ class StackAutomaton:
         first, count = self._items_of(state)
         states, items = self._tables[STATES], self._tables[ITEMS]
         found = {int(states[items[place, 0], S_RULE]) for place in range(first, first + count) if items[place, 0]}
-        return list(dict.fromkeys(self._holder(self._rules[number]) for number in sorted(found)))
+        return list(dict.fromkeys(self._holder(self._rules[number][0]) for number in sorted(found)))
 
     def _holder(self, one: Called) -> Called:
         """The rule that holds a value, where there is only one."""
@@ -325,17 +338,17 @@ class StackAutomaton:
             self._tables.set_count(N_LINKS, 0)
 
     def _lower(self, number: int) -> None:
-        one = meant(self._rules[number])
+        called, depth = self._rules[number]
+        one = meant(called)
         if isinstance(one, Rule):
-            self._lower_rule(number, one)
+            self._lower_rule(number, one, depth)
         elif isinstance(one, ObjectValue):
-            self._write(number, OBJECT_RULE, self._write_object(number, one.spec))
+            self._write(number, OBJECT_RULE, self._write_object(number, one.spec, depth))
             self._tables[RULES][number, U_LEAF] = self._interiors.key_leaf(
                 tuple(other.keys for other in one.spec.others)
             )
         elif isinstance(one, ArrayValue):
-            written = write_array(self._tables, one.spec, number, self._number_of, self._facts)
-            self._write(number, ARRAY_RULE, written)
+            self._write(number, ARRAY_RULE, self._write_array(number, one.spec, depth))
         elif isinstance(one, StringValue):
             self._write(number, STRING_RULE, self._strings.string(one.language, number))
             dfa = one.language.dfa
@@ -353,7 +366,8 @@ class StackAutomaton:
         for number in itertools.count():
             if number == min(len(self._rules), _AHEAD):
                 break
-            self._lower(number)
+            if self._rules[number][1] < _AHEAD_DEPTH:
+                self._lower(number)
 
     def _write(self, number: int, kind: int, written: int) -> None:
         self._publish_rules()
@@ -378,12 +392,35 @@ class StackAutomaton:
         self._tables[RULES][number, [U_NODE, U_STATE, U_FIRST]] = 0, state, state
         self._tables[RULES][number, U_LEAF] = self._interiors.leaf(dfa)
 
-    def _number_of(self, one: Called) -> int:
-        return self._rule_numbers.setdefault(meant(one), len(self._rule_numbers))
+    def _numbers(self, depth: int) -> Callable[[Called], int]:
+        """What gives the number of a rule or value inside ``depth`` objects and arrays, where that matters to it."""
 
-    def _write_object(self, number: int, spec: ObjectSpec) -> int:
+        def number_of(one: Called) -> int:
+            one = meant(one)
+            key = one, depth if self._facts[one].is_indented else 0
+            return self._rule_numbers.setdefault(key, len(self._rule_numbers))
+
+        return number_of
+
+    def _write_object(self, number: int, spec: ObjectSpec, depth: int) -> int:
         keys, spellable = self._keys_of(spec), is_spellable(spec, self._lengths)
-        return write_object(self._tables, spec, number, keys, self._number_of, self._facts, spellable=spellable)
+        layout, inside = self._layout(spec.layout, depth), self._numbers(depth + 1)
+        return write_object(self._tables, spec, number, keys, inside, self._facts, layout, depth, spellable=spellable)
+
+    def _write_array(self, number: int, spec: ArraySpec, depth: int) -> int:
+        layout, inside = self._layout(spec.layout, depth), self._numbers(depth + 1)
+        spellable = can_spell(spec.layout, self._lengths)
+        return write_array(self._tables, spec, number, inside, self._facts, layout, depth, spellable=spellable)
+
+    def _layout(self, layout: Layout | None, depth: int) -> int:
+        """The number of a layout at ``depth``."""
+        if layout is None:
+            return FLEXIBLE
+        number = self._layouts.get((layout, depth))
+        if number is None:
+            written = write_layout(self._tables, layout, depth, spellable=can_spell(layout, self._lengths))
+            number = self._layouts[layout, depth] = written
+        return number
 
     def _keys_of(self, spec: ObjectSpec) -> int:
         """The automaton of the keys of ``spec``."""
@@ -414,9 +451,11 @@ class StackAutomaton:
         text: str = json.loads(spelled[::-1].removeprefix(b'"').join((b'"', b'"')))
         return text
 
-    def _lower_rule(self, number: int, rule: Rule) -> None:
+    def _lower_rule(self, number: int, rule: Rule, depth: int) -> None:
         first = self._tables.count(N_NODES)
-        lowering = Lowering(first, number, self._rule_numbers, self._byteset_numbers, self._facts, self._lengths)
+        lowering = Lowering(
+            first, number, self._numbers(depth), self._byteset_numbers, self._facts, self._lengths, depth
+        )
         entry = lowering.lower_rule(rule.body)
         end = first + len(lowering.nodes)
         self._make_room(NODES, end)

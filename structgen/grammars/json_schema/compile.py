@@ -13,6 +13,7 @@ from structgen.errors import (
     UnsatisfiableSchema,
 )
 from structgen.grammars.expr import Rule
+from structgen.grammars.json_layout import layout_named
 from structgen.grammars.json_schema.algebra import Algebra
 from structgen.grammars.json_schema.assertions import Formats
 from structgen.grammars.json_schema.location import Places
@@ -35,7 +36,7 @@ def compile_json_schema(
     property_order: str = "schema",
     numbers: str = "canonical",
     formats: str = "assert",
-    whitespace: str = "flexible",
+    whitespace: str | tuple[str, str] = "flexible",
     strict_formats: bool = False,
     **limits: Unpack[Limits],
 ) -> TokenAutomaton:
@@ -64,8 +65,9 @@ def compile_json_schema(
         spelling of a number (of at most 40 digits where values are restricted).
     formats : {"assert", "annotate"}
         Whether ``format`` is an assertion or an annotation. Formats that no specification names are annotations.
-    whitespace : {"flexible", "compact"}
-        White space between tokens as above, or none.
+    whitespace : {"flexible", "compact", "indent:N"} or (str, str)
+        White space between tokens: as above; none; as ``json.dumps(value, indent=N)`` has it; or as
+        ``json.dumps(value, separators=whitespace)``, which are a comma and a colon with white space around them.
     strict_formats : bool
         Whether unknown formats are refused.
     **limits
@@ -107,18 +109,18 @@ def schema_rule(
     property_order: str = "schema",
     numbers: str = "canonical",
     formats: str = "assert",
-    whitespace: str = "flexible",
+    whitespace: str | tuple[str, str] = "flexible",
     strict_formats: bool = False,
 ) -> Rule:
     """The grammar of `compile_json_schema`, without a vocabulary."""
     _check_option("numbers", numbers, ("canonical", "any"))
     _check_option("formats", formats, ("assert", "annotate"))
     _check_option("property_order", property_order, ("schema", "any"))
-    _check_option("whitespace", whitespace, ("flexible", "compact"))
+    layout = layout_named(whitespace)
     try:
         places = Places(schema, default_dialect, registry)
         planner = Planner(Algebra(Formats(formats == "assert", strict_formats)))
-        writer = Writer(planner, numbers, ordered=property_order == "schema", spaced=whitespace == "flexible")
+        writer = Writer(planner, numbers, ordered=property_order == "schema", layout=layout)
         return writer.write(places.root)
     except RecursionError as error:
         raise GrammarLimitExceeded("the schema is nested too deeply, or holds itself; flatten it") from error

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from structgen.errors import GrammarLimitExceeded, UnsatisfiableSchema, UnsupportedSchema
 from structgen.grammars.expr import NEVER, Expr, Rule, alternation, literal
+from structgen.grammars.json_layout import Layout
 from structgen.grammars.json_schema.array_plans import ArrayPlan, ItemPlan
 from structgen.grammars.json_schema.atoms import Atom
 from structgen.grammars.json_schema.conjunctions import Conjunction
@@ -58,12 +59,12 @@ class Writer:
         How numbers may be spelled.
     ordered : bool
         Whether declared keys come in order.
-    spaced : bool
-        Whether there may be white space between tokens.
+    layout : Layout or None
+        White space between tokens; ``None``: any that the documented layout has.
     """
 
-    def __init__(self, planner: Planner, numbers: str, *, ordered: bool, spaced: bool = True) -> None:
-        self._planner, self._numbers, self._ordered, self._spaced = planner, numbers, ordered, spaced
+    def __init__(self, planner: Planner, numbers: str, *, ordered: bool, layout: Layout | None = None) -> None:
+        self._planner, self._numbers, self._ordered, self._layout = planner, numbers, ordered, layout
         self._rules: dict[Conjunction, Rule] = {}
         self._known_scalars: dict[object, Expr] = {}
         self._pending: list[tuple[Conjunction, _Body]] = []
@@ -151,7 +152,7 @@ class Writer:
                 self._implications(plan, values),
                 plan.obligations,
                 self._ordered,
-                spaced=self._spaced,
+                layout=self._layout,
             )
         )
 
@@ -195,7 +196,7 @@ class Writer:
         if not rest and (high is None or high > len(prefix)):
             high = len(prefix)
         contains = tuple(Contains(one.low, one.high) for one in plan.counters)
-        return array_value(ArraySpec(tuple(prefix), rest, plan.low, high, contains, self._spaced))
+        return array_value(ArraySpec(tuple(prefix), rest, plan.low, high, contains, self._layout))
 
     def _items(self, items: Iterable[ItemPlan]) -> tuple[Item, ...]:
         return tuple(Item(rule, item.counts) for item in items if (rule := self._live(item.value)))
@@ -228,6 +229,6 @@ class Writer:
                 high=plan.high,
                 ordered=False,
                 is_set=True,
-                spaced=self._spaced,
+                layout=self._layout,
             )
         )
