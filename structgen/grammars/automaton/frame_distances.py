@@ -17,21 +17,26 @@ from structgen.grammars.automaton.frame_places import (
     layout_of,
     piece_at,
 )
-from structgen.grammars.automaton.layouts import AFTER_COLON, BEFORE_COLON, CLOSING, comma_cost, space_length
-from structgen.grammars.automaton.registers import ANY_NEXT, after_item, after_name, after_other, may_come, way_of
+from structgen.grammars.automaton.layouts import (
+    AFTER_COLON,
+    AFTER_COMMA,
+    BEFORE_COLON,
+    CLOSING,
+    comma_cost,
+    space_length,
+)
+from structgen.grammars.automaton.registers import after_item, after_name, after_other, may_come, way_of
 from structgen.grammars.automaton.spellings import extended_keys
-from structgen.grammars.automaton.string_keys import key_interval, key_name, key_others, key_rest
+from structgen.grammars.automaton.string_keys import key_interval, key_name, key_others, key_rest, other_rest
+from structgen.grammars.automaton.strings import key_start
 from structgen.grammars.automaton.tables import (
     FAR,
-    H_COST,
     H_VALUE_COST,
-    N_COST,
     N_VALUE_COST,
     NAMES,
     O_FIRST_NAME,
     O_FIRST_OTHER,
     O_IS_SET,
-    O_NAMES,
     OBJECTS,
     OTHERS,
     R_DISTANCE,
@@ -40,12 +45,10 @@ from structgen.grammars.automaton.tables import (
     R_SPEC,
     R_WAYS,
     REGISTERS,
-    UNKNOWN_SPELLING,
     WAYS,
     Y_COST,
     cell,
 )
-from structgen.grammars.automaton.value_facts import DETOUR
 
 __all__ = ["after_member", "bit_at", "bits_of", "frame_distance", "place_ahead"]
 
@@ -88,7 +91,8 @@ def frame_distance(m: Memory, place: int, register: int, label: int) -> int:
     if place < 0:
         return _key_distance(m, -place, register)
     kind, written, layout = place % EXACT // SPACES, place // EXACT, layout_of(m, register)
-    left = space_length(m, layout, piece_at(m, layout, kind)) - written
+    piece = piece_at(m, layout, kind)
+    left = space_length(m, layout, piece) - written
     if kind in (START_OBJECT, START_ARRAY):
         return rest + 1
     if kind == AFTER_KEY:
@@ -97,59 +101,55 @@ def frame_distance(m: Memory, place: int, register: int, label: int) -> int:
         return left + _value_distance(m, register, label)
     if written == 0 and kind not in (BEFORE_KEY, BEFORE_ITEM):
         return rest
-    if piece_at(m, layout, kind) == CLOSING:
+    if piece == CLOSING:
         return left + 1
-    is_array = cell(m, REGISTERS, register, R_SPEC) < 0
-    further = _item_distance(m, register) if is_array else _member_distance(m, register)
     if kind in (AFTER_MEMBER, AFTER_ITEM):
-        return further - written
-    return further - comma_cost(m, layout) + left  # the comma is there, or none comes
+        left += 1 + space_length(m, layout, AFTER_COMMA)
+    if cell(m, REGISTERS, register, R_SPEC) < 0:
+        return left + _item_distance(m, register) - comma_cost(m, layout)  # which the elements' costs include
+    return left + _key_distance(m, key_start(m, cell(m, REGISTERS, register, R_KEYS)), register)
+
+
+@inner
+def _length(mask: int) -> int:
+    """One more than the place of the highest bit that is set."""
+    length = 0
+    while mask >> length:
+        length += 1
+    return length
 
 
 @inner
 def _value_distance(m: Memory, register: int, label: int) -> int:
     """Tokens that suffice for a value behind the key ``label`` and the rest."""
-    spec = cell(m, REGISTERS, register, R_SPEC)
     if label >= 0:
+        spec = cell(m, REGISTERS, register, R_SPEC)
         cost = cell(m, NAMES, cell(m, OBJECTS, spec, O_FIRST_NAME) + label, N_VALUE_COST)
-        return cost + cell(m, REGISTERS, after_member(m, register, label, UNKNOWN_SPELLING, 0), R_DISTANCE)
-    needed, dearest = _way_needed(m, -1 - label, register), 0
-    for number in range(bits_of(-1 - label)):  # the key's end tells which are left: what suffices for any
-        way = bit_at(-1 - label, number)
-        if needed == 0 or needed == 1 << way:
-            cost = cell(m, OTHERS, cell(m, OBJECTS, spec, O_FIRST_OTHER) + way, H_VALUE_COST)
-            after = after_member(m, register, label, UNKNOWN_SPELLING, number)
-            dearest = max(dearest, cost + cell(m, REGISTERS, after, R_DISTANCE))
-    return dearest
+        return cost + cell(m, REGISTERS, after_name(m, register, label), R_DISTANCE)
+    best = FAR
+    for way in range(_length(-1 - label)):
+        if ((-1 - label) >> way) & 1:
+            best = min(best, _other_distance(m, register, way))
+    return best
 
 
 @inner
-def _member_distance(m: Memory, register: int) -> int:
-    """Tokens that suffice for a member, its comma included, and the rest: the one needed, or what a key begins as."""
-    spec, ways = cell(m, REGISTERS, register, R_SPEC), cell(m, REGISTERS, register, R_WAYS)
-    name = cell(m, REGISTERS, register, R_NEXT)
-    if name < 0:
-        ways = 1 << (-1 - name)
-    elif name == ANY_NEXT:
-        name = 0
-        while name < cell(m, OBJECTS, spec, O_NAMES) and not may_come(m, register, name):
-            name += 1
-    if 0 <= name < cell(m, OBJECTS, spec, O_NAMES):
-        at = cell(m, OBJECTS, spec, O_FIRST_NAME) + name
-        return cell(m, NAMES, at, N_COST) - cell(m, NAMES, at, N_VALUE_COST) + _value_distance(m, register, name)
-    key = 0
-    for number in range(bits_of(ways)):
-        at = cell(m, OBJECTS, spec, O_FIRST_OTHER) + bit_at(ways, number)
-        key = max(key, cell(m, OTHERS, at, H_COST) - cell(m, OTHERS, at, H_VALUE_COST))
-    return key + _value_distance(m, register, -1 - ways) if ways else FAR
+def _other_distance(m: Memory, register: int, way: int) -> int:
+    """Tokens that suffice for a value behind an undeclared key, taken in this way, and the rest."""
+    spec = cell(m, REGISTERS, register, R_SPEC)
+    cost = cell(m, OTHERS, cell(m, OBJECTS, spec, O_FIRST_OTHER) + way, H_VALUE_COST)
+    return cost + cell(m, REGISTERS, after_other(m, register, way, cell(m, REGISTERS, register, R_KEYS)), R_DISTANCE)
 
 
 @inner
 def _item_distance(m: Memory, register: int) -> int:
     """Tokens that suffice for an element and the rest."""
-    way = bit_at(cell(m, REGISTERS, register, R_WAYS), 0)
-    cost = cell(m, WAYS, way_of(m, register, way), Y_COST)
-    return cost + cell(m, REGISTERS, after_item(m, register, way), R_DISTANCE)
+    ways, best = cell(m, REGISTERS, register, R_WAYS), FAR
+    for way in range(_length(ways)):
+        if (ways >> way) & 1:
+            cost = cell(m, WAYS, way_of(m, register, way), Y_COST)
+            best = min(best, cost + cell(m, REGISTERS, after_item(m, register, way), R_DISTANCE))
+    return best
 
 
 @inner
@@ -159,21 +159,6 @@ def _colon_cost(m: Memory, register: int) -> int:
         return 0
     layout = layout_of(m, register)
     return 1 + space_length(m, layout, BEFORE_COLON) + space_length(m, layout, AFTER_COLON)
-
-
-@inner
-def _key_distance(m: Memory, key: int, register: int) -> int:
-    ways = _way_needed(m, key_others(m, key), register)
-    place = place_ahead(m, key, register) if ways == 0 else -1
-    colon = _colon_cost(m, register)
-    if place >= 0:
-        name = key_name(m, cell(m, REGISTERS, register, R_KEYS), place)
-        return key_rest(m, key, place) + colon + _value_distance(m, register, name)
-    if ways == 0:
-        ways = key_others(m, key) & cell(m, REGISTERS, register, R_WAYS)
-    first, end = key_interval(m, key)
-    rest = key_rest(m, key, -1) + (DETOUR if first < end else 0)
-    return rest + colon + _value_distance(m, register, -1 - ways) if ways else FAR
 
 
 @inner
@@ -193,9 +178,15 @@ def place_ahead(m: Memory, key: int, register: int) -> int:
 
 
 @inner
-def _way_needed(m: Memory, ways: int, register: int) -> int:
-    """The entry of others that is needed, as the only bit, where it is among ``ways``; else 0."""
-    following = cell(m, REGISTERS, register, R_NEXT)
-    if following >= 0:
-        return 0
-    return ways & (1 << (-1 - following))
+def _key_distance(m: Memory, key: int, register: int) -> int:
+    """Tokens that suffice from within a key: to make it a declared one or an undeclared one, and for the rest."""
+    colon, best = _colon_cost(m, register), FAR
+    place = place_ahead(m, key, register)
+    if place >= 0:
+        name = key_name(m, cell(m, REGISTERS, register, R_KEYS), place)
+        best = key_rest(m, key, place) + colon + _value_distance(m, register, name)
+    ways = key_others(m, key) & cell(m, REGISTERS, register, R_WAYS)
+    for way in range(_length(ways)):
+        if (ways >> way) & 1:
+            best = min(best, other_rest(m, key, 1 << way) + colon + _other_distance(m, register, way))
+    return best

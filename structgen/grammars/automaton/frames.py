@@ -145,6 +145,7 @@ def _frame(m: Memory, place: int, register: int, label: int, text: int) -> int:
         ):
             return state
         slot = (slot + 1) & last
+    distance = frame_distance(m, place, register, label)  # which may make states of keys
     state = get_count(m, N_STATES)
     need(m, STATES, state + 1)
     put(m, STATES, state, S_PLACE, place)
@@ -153,6 +154,7 @@ def _frame(m: Memory, place: int, register: int, label: int, text: int) -> int:
     put(m, STATES, state, S_TEXT, text)
     put(m, STATES, state, S_COUNT, 0)
     put(m, STATES, state, S_ROW, 0)
+    put(m, STATES, state, S_DISTANCE, min(FAR, distance))
     _describe(m, state, place, register, label)
     put(m, FRAME_HASH, slot, 0, state)
     set_count(m, N_STATES, state + 1)
@@ -175,7 +177,6 @@ def _describe(m: Memory, state: int, place: int, register: int, label: int) -> N
     put(m, STATES, state, S_RULE, rule)
     put(m, STATES, state, S_CALL_COUNT, calls)
     put(m, STATES, state, S_FLAGS, F_FRAME | (0 if is_passed else F_BYTES) | (F_CALLS if calls else 0))
-    put(m, STATES, state, S_DISTANCE, min(FAR, frame_distance(m, place, register, label)))
 
 
 @inner

@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping
 
 from structgen.grammars.automaton.facts import Called, Facts, Lengths
+from structgen.grammars.automaton.spare_strings import spare_string
 from structgen.grammars.automaton.string_texts import shortest_string
 from structgen.grammars.automaton.tables import FAR
 from structgen.grammars.expr import Rule
@@ -13,7 +14,6 @@ from structgen.grammars.json_layout import Layout
 from structgen.grammars.values import ArraySpec, ArrayValue, Item, ObjectSpec, ObjectValue, Regular, StringValue, Value
 
 __all__ = [
-    "DETOUR",
     "called_values",
     "can_spell",
     "element_tokens",
@@ -26,8 +26,8 @@ __all__ = [
 
 _ALL_BYTES = (1 << 256) - 1
 
-DETOUR = 8
-"""Bytes that suffice for a key to become another one than a key that has been there."""
+_UNDECLARED_KEYS = 256
+"""Keys that an object may have beyond the declared ones before what suffices for another one might not."""
 
 _Known = Mapping[Called, Facts]
 
@@ -123,7 +123,7 @@ def element_tokens(spec: ArraySpec, value: Rule, facts: _Known, depth: int = 0) 
 
 
 def _shortest_key(spec: ObjectSpec, entry: int) -> int:
-    return shortest_string(spec.others[entry].keys, _ALL_BYTES) - 1 + DETOUR  # one more where the shortest is gone
+    return spare_string(spec.others[entry].keys, len(spec.names) + _UNDECLARED_KEYS, _ALL_BYTES) - 1
 
 
 def object_tokens(spec: ObjectSpec, facts: _Known) -> int:
