@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from structgen.errors import GrammarLimitExceeded, UnsatisfiableSchema, UnsupportedSchema
+from structgen.errors import GrammarLimitExceeded, UnsatisfiableSchema
 from structgen.grammars.expr import NEVER, Expr, Rule, alternation, literal
 from structgen.grammars.json_layout import Layout
-from structgen.grammars.json_schema.array_plans import ArrayPlan, ItemPlan
+from structgen.grammars.json_schema.array_plans import ArrayPlan, ItemPlan, without_last_counter
 from structgen.grammars.json_schema.atoms import Atom
 from structgen.grammars.json_schema.conjunctions import Conjunction
 from structgen.grammars.json_schema.counting import why_not_counted
@@ -65,6 +65,7 @@ class Writer:
 
     def __init__(self, planner: Planner, numbers: str, *, ordered: bool, layout: Layout | None = None) -> None:
         self._planner, self._numbers, self._ordered, self._layout = planner, numbers, ordered, layout
+        self._unsupported = planner.algebra.unsupported
         self._rules: dict[Conjunction, Rule] = {}
         self._known_scalars: dict[object, Expr] = {}
         self._pending: list[tuple[Conjunction, _Body]] = []
@@ -132,8 +133,6 @@ class Writer:
     def _object(self, plan: ObjectPlan) -> Expr:
         values: dict[str, Rule | None] = {name: self._live(value) for name, value in plan.values.items()}
         others = [Others(one.keys, rule, one.meets) for one in plan.others if (rule := self._live(one.value))]
-        if plan.high is not None and plan.obligations > 1:
-            self._check_met_by_one(plan, others)
         if len(others) > _MAX_WAYS:
             raise GrammarLimitExceeded(f"an object has over {_MAX_WAYS} classes of other keys; use fewer patterns")
         if not others:  # what is not declared cannot be there then
@@ -141,6 +140,8 @@ class Writer:
         places = {name: place for place, name in enumerate(values)}
         low = plan.low if plan.low > len(plan.required) else 0
         high = plan.high if plan.high is not None and (others or plan.high < len(values)) else None
+        if high is not None and not self._are_met_by_one(plan, others):
+            high = None
         return object_value(
             ObjectSpec(
                 tuple(values),
@@ -156,14 +157,13 @@ class Writer:
             )
         )
 
-    def _check_met_by_one(self, plan: ObjectPlan, others: list[Others]) -> None:
-        """The automaton reckons with one member to come for all that is still owed."""
-        if not any(len(one.meets) == plan.obligations for one in others):
-            raise UnsupportedSchema(
-                f"{plan.pointer}/maxProperties",
-                "maxProperties",
-                "it is not held where several members must be there of which only their kind is known",
-            )
+    def _are_met_by_one(self, plan: ObjectPlan, others: list[Others]) -> bool:
+        """Whether one member can meet all obligations: the automaton reckons with one for all that is still owed."""
+        if plan.obligations < 2 or any(len(one.meets) == plan.obligations for one in others):
+            return True
+        why = "it is not held where several members must be there of which only their kind is known"
+        self._unsupported.meet(f"{plan.pointer}/maxProperties", "maxProperties", why)
+        return False
 
     def _implications(
         self, plan: ObjectPlan, values: dict[str, Rule | None]
@@ -177,14 +177,16 @@ class Writer:
         )
 
     def _array(self, plan: ArrayPlan) -> Expr:
+        if plan.unique and not plan.prefix and not plan.rest:
+            plan = plan._replace(unique=False)  # it is empty
         if plan.unique:
             counted = counted_by_value(self._planner.algebra, plan)
             if counted is None:
                 return self._distinct_strings(plan)
             plan = counted
-        why = why_not_counted(plan, self._planner.is_satisfiable)
-        if why is not None:
-            raise UnsupportedSchema(f"{plan.pointer}/contains", "contains", why)
+        while (why := why_not_counted(plan, self._planner.is_satisfiable)) is not None:
+            self._unsupported.meet(f"{plan.pointer}/contains", "contains", why)
+            plan = without_last_counter(plan)
         prefix: list[tuple[Item, ...]] = []
         for place in plan.prefix:
             items = self._items(place)
@@ -210,7 +212,8 @@ class Writer:
             has_others=any(one.scalars.literals or one.scalars.numbers for one in inside),
         )
         if why is not None:
-            raise UnsupportedSchema(f"{plan.pointer}/uniqueItems", "uniqueItems", why)
+            self._unsupported.meet(f"{plan.pointer}/uniqueItems", "uniqueItems", why)
+            return self._array(plan._replace(unique=False))
         rule = self._rule(plan.rest[0].value)
         names: dict[str, Rule] = {}
         others: list[Others] = []
