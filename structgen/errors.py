@@ -31,8 +31,6 @@
     ├── ToolError                    a function cannot be a tool, or a call does not fit it
     └── PluginError                  a plugin is missing, broken or registered twice
 
-`SchemaRelaxed` is a warning: the caller allowed a grammar that is wider than the schema, and got one.
-
 Each message says what was wrong, where (a file, a JSON pointer, a field) and what to do.
 """
 
@@ -61,7 +59,6 @@ __all__ = [
     "PromptTooLong",
     "RequestError",
     "SchemaError",
-    "SchemaRelaxed",
     "StructgenError",
     "ToolError",
     "UnsatisfiableSchema",
@@ -127,10 +124,6 @@ class UnsupportedSchema(SchemaError):
 
     def __str__(self) -> str:
         return f"UnsupportedSchema at {self.pointer or '/'}: {self.keyword!r}: {self.why}"
-
-
-class SchemaRelaxed(UserWarning):
-    """A grammar leaves out what it cannot hold, as ``on_unsupported="validate"`` allows; a validator is behind it."""
 
 
 class InvalidGrammar(GrammarError, ValueError):

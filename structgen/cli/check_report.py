@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import time
+import warnings
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from structgen.engine.request import GrammarSpec
 from structgen.errors import GrammarError, InvalidGrammar, SchemaError, UnsupportedSchema
 
 if TYPE_CHECKING:
-    from structgen.grammars import TokenAutomaton, TokenVocabulary, Verdict
+    from structgen.grammars import Relaxation, TokenAutomaton, TokenVocabulary, Verdict
 
 __all__ = ["Question", "Report"]
 
@@ -63,7 +64,7 @@ class Report:
         self.good = False
         self.samples: list[str] = []
 
-    def compile(self, *, openai_strict: bool = False) -> bool:
+    def compile(self) -> bool:
         """Compile the grammar and compute its first mask; returns whether it compiles.
 
         Raises
@@ -72,15 +73,15 @@ class Report:
             The question itself is wrong: an option that the front end does not take.
         """
         from structgen.engine.grammar_cache import GrammarCache
-        from structgen.grammars import check_openai_strict
+        from structgen.grammars import SchemaRelaxed
 
         spec = self._question.spec
         _mask_times(GrammarCache(self._vocabulary).get(GrammarSpec(spec.kind, _WARM_UP[spec.kind])), self._vocabulary)
         before = time.perf_counter()
         try:
-            if openai_strict:
-                check_openai_strict(spec.source)
-            self._automaton = GrammarCache(self._vocabulary).get(spec)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", SchemaRelaxed)  # the report says it
+                self._automaton = GrammarCache(self._vocabulary).get(spec)
         except InvalidGrammar:
             raise
         except GrammarError as error:
@@ -114,6 +115,7 @@ class Report:
         if self._error is not None:
             return [f"{self._question.name}: {_one_line(_message(self._error))}"]
         lines = [f"{self._question.name}: {self._cost()}"]
+        lines += [f"  {_one_line(str(one))}; whole texts are validated" for one in self._relaxed()]
         if self._verdict is not None:
             lines.append(f"{self._question.text_name}: {_one_line(str(self._verdict))}{self._mask_cost()}")
         hints = self._hints()
@@ -130,6 +132,7 @@ class Report:
                 "first_mask_ms": 1e3 * self._first_mask_time,
                 "vocabulary": len(self._vocabulary),
                 **self._automaton.stats()._asdict(),
+                "relaxed": [one._asdict() for one in self._automaton.relaxed],
             }
         if self._verdict is not None:
             verdict = self._verdict._asdict() | {
@@ -144,6 +147,9 @@ class Report:
                 "mask_ms": [1e3 * one for one in self._mask_times],
             }
         return found | {"samples": self.samples}
+
+    def _relaxed(self) -> tuple[Relaxation, ...]:
+        return () if self._automaton is None else self._automaton.relaxed
 
     def _hints(self) -> list[str]:
         """What helps beyond the place of a fault."""

@@ -10,7 +10,7 @@ from structgen.grammars.matcher import DEAD, FINISHED, Explanation, Matcher
 from structgen.grammars.openai_strict import check_openai_strict
 from structgen.grammars.recipe import Recipe
 from structgen.grammars.regex import compile_regex
-from structgen.grammars.relaxation import Refusal, Relaxation
+from structgen.grammars.relaxation import Refusal, Relaxation, SchemaRelaxed
 from structgen.grammars.token_automaton import Stats, TokenAutomaton
 from structgen.grammars.verdict import Verdict
 from structgen.grammars.vocabulary import TokenVocabulary
@@ -28,6 +28,7 @@ __all__ = [
     "Recipe",
     "Refusal",
     "Relaxation",
+    "SchemaRelaxed",
     "Stats",
     "TokenAutomaton",
     "TokenVocabulary",

@@ -5,7 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-__all__ = ["Refusal", "Relaxation", "Validate"]
+__all__ = ["Refusal", "Relaxation", "SchemaRelaxed", "Validate"]
+
+
+class SchemaRelaxed(UserWarning):
+    """A grammar leaves out what it cannot hold, as ``on_unsupported="validate"`` allows; a validator is behind it."""
 
 
 class Relaxation(NamedTuple):

@@ -187,10 +187,10 @@ def test_options_reach_the_compiler(structgen: Run, error_of: Error, tmp_path: P
 
 
 def test_the_strict_subset_of_openai_is_asked_for(structgen: Run, error_of: Error, person: Path):
-    status, stdout, _ = structgen("check", person, "--openai-strict")
+    status, stdout, _ = structgen("check", person, "--profile", "openai-strict")
     assert status == 1
     assert stdout.startswith(f"{person}: UnsupportedSchema at /properties/tags: 'required': every property is required")
-    assert "is about schemas" in error_of("check", "--regex", "a", "--openai-strict")
+    assert "is about schemas" in error_of("check", "--regex", "a", "--profile", "openai-strict")
 
 
 def test_a_tokenizer_or_a_model_gives_the_vocabulary(structgen: Run, person: Path, tiny_folder: Path):

@@ -13,11 +13,10 @@ from structgen.errors import (
     GrammarError,
     GrammarLimitExceeded,
     InvalidGrammar,
-    SchemaRelaxed,
     UnsatisfiableSchema,
     UnsupportedSchema,
 )
-from structgen.grammars import TokenAutomaton, compile_json_schema
+from structgen.grammars import SchemaRelaxed, TokenAutomaton, compile_json_schema
 from structgen.grammars.json_schema.validation import SchemaValidator
 from structgen.grammars.regex import ecma_as_python, ecma_language
 from structgen.grammars.sampling import byte_vocabulary

@@ -12,7 +12,6 @@ from structgen.errors import (
     EmptyLanguage,
     GrammarLimitExceeded,
     InvalidGrammar,
-    SchemaRelaxed,
     UnsatisfiableSchema,
     UnsupportedSchema,
 )
@@ -26,7 +25,9 @@ from structgen.grammars.json_schema.unsupported import Unsupported
 from structgen.grammars.json_schema.validation import SchemaValidator
 from structgen.grammars.json_schema.writing import Writer
 from structgen.grammars.limits import Limits
+from structgen.grammars.openai_strict import check_openai_strict
 from structgen.grammars.recipe import front_end
+from structgen.grammars.relaxation import SchemaRelaxed
 from structgen.grammars.token_automaton import TokenAutomaton
 from structgen.grammars.vocabulary import TokenVocabulary
 
@@ -45,6 +46,7 @@ def compile_json_schema(
     whitespace: str | tuple[str, str] = "flexible",
     strict_formats: bool = False,
     on_unsupported: str = "error",
+    profile: str | None = None,
     **limits: Unpack[Limits],
 ) -> TokenAutomaton:
     """The automaton of the JSON texts that ``schema`` allows, in the documented layout.
@@ -83,14 +85,17 @@ def compile_json_schema(
         never narrower: masks hold a text to the grammar only, while ``accepts``, ``check`` and ``sample`` of the
         automaton ask the validator too. ``automaton.relaxed`` says what was left out; where nothing had to be, it is
         empty and the automaton is the same as with ``"error"``.
+    profile : {"openai-strict"}, optional
+        A subset that the schema must lie in, or is refused: that of OpenAI's strict mode (see `check_openai_strict`).
     **limits
         On time, states and memory; see `Limits`.
 
     Raises
     ------
     UnsupportedSchema
-        A keyword that cannot be held exactly; the error names its JSON pointer. With ``on_unsupported="validate"``
-        only a dialect, a format refused by ``strict_formats`` or a pattern that the validator cannot take either.
+        A keyword that cannot be held exactly, or is not in the profile; the error names its JSON pointer. With
+        ``on_unsupported="validate"``, the profile aside, only a dialect, a format that ``strict_formats`` refuses, or
+        a pattern that the validator cannot take either.
     InvalidSchema
         The schema is malformed.
     UnsatisfiableSchema
@@ -101,6 +106,9 @@ def compile_json_schema(
         An option has none of its values.
     """
     _check_option("on_unsupported", on_unsupported, ("error", "validate"))
+    if profile is not None:
+        _check_option("profile", profile, ("openai-strict",))
+        check_openai_strict(schema)
     build = partial(
         _write,
         schema,
