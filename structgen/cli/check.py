@@ -126,8 +126,10 @@ def _read(name: str) -> bytes:
 
 
 def _parsed(name: str, content: bytes) -> Any:
+    if not content.strip():
+        raise InvalidRequest(f"{name}: empty; a schema is a JSON file")
     try:
-        return json.loads(content.decode("utf-8"))
+        return json.loads(content.decode("utf-8-sig"))
     except UnicodeDecodeError as error:
         raise InvalidRequest(f"{name}: not UTF-8 at byte {error.start}; a schema is a JSON file") from error
     except json.JSONDecodeError as error:

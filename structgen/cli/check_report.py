@@ -7,6 +7,7 @@ import time
 import warnings
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from structgen.cli.second_opinion import LAYOUT_ONLY, second_opinion
 from structgen.engine.request import GrammarSpec
 from structgen.errors import GrammarError, InvalidGrammar, SchemaError, UnsupportedSchema
 
@@ -18,7 +19,6 @@ __all__ = ["Question", "Report"]
 SHOWN = 120
 """Characters that a line shows of texts which may be of any length."""
 
-_LAYOUT_ONLY = "the value is valid, but not written as structgen writes: order of keys, white space, spelling"
 _WARM_UP = {"json_schema": {"type": "null"}, "regex": "a"}
 """Compiled first, so that times are those of compiling and not of importing the compiler."""
 
@@ -106,9 +106,11 @@ class Report:
         self._mask_times = _mask_times(automaton, self._vocabulary, text[: verdict.at])
         if not verdict.accepted:
             self.good = False
-            self._ending = automaton.ending(text[: verdict.at])
-            if self._question.spec.kind == "json_schema":
-                self._opinion = _opinion(self._question.spec.source, text)
+            if verdict.refusal:  # the grammar accepts it, and the verdict says what the validator does not
+                return
+            self._ending, spec = automaton.ending(text[: verdict.at]), self._question.spec
+            if spec.kind == "json_schema":
+                self._opinion = second_opinion(spec.source, spec.options, text, verdict.path)
 
     def lines(self) -> list[str]:
         """The report for people."""
@@ -153,10 +155,10 @@ class Report:
 
     def _hints(self) -> list[str]:
         """What helps beyond the place of a fault."""
-        if self._opinion == _LAYOUT_ONLY:
-            return [_LAYOUT_ONLY]
+        if self._opinion == LAYOUT_ONLY:
+            return [LAYOUT_ONLY]
         ending = f"this would end it: {_shown(self._ending)}" if self._ending else None
-        return list(filter(None, [self._opinion, ending]))
+        return list(filter(None, [self._opinion and _shown(self._opinion), ending]))
 
     def _cost(self) -> str:
         """What the grammar takes."""
@@ -198,27 +200,6 @@ def _mask_times(automaton: TokenAutomaton, vocabulary: TokenVocabulary, text: by
                 break
             state, place = matcher.advance(state, tokens[text[place : place + length]]), place + length
     return times
-
-
-def _opinion(schema: Any, text: bytes) -> str | None:
-    """What another validator says of the value; ``None`` where it says nothing of use."""
-    from jsonschema import Draft202012Validator
-    from jsonschema.exceptions import best_match
-    from jsonschema.validators import validator_for
-
-    try:
-        value = json.loads(text)
-    except (ValueError, RecursionError):
-        return None
-    try:
-        validator = validator_for(schema, default=Draft202012Validator)
-        error = best_match(validator(schema, format_checker=validator.FORMAT_CHECKER).iter_errors(value))
-    except Exception:  # a second opinion is not worth an error of its own
-        return None
-    if error is None:
-        return _LAYOUT_ONLY
-    where = "".join(f"/{part}" for part in error.absolute_path)
-    return f"{_shown(error.message)}{f' (at {where})' if where else ''}"
 
 
 def _message(error: GrammarError) -> str:

@@ -12,6 +12,7 @@ import json
 import re
 from collections.abc import Iterator
 from decimal import Context, Decimal, localcontext
+from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
 from structgen.errors import GrammarLimitExceeded, InvalidRegex, UnsupportedRegex, UnsupportedSchema
@@ -72,8 +73,15 @@ class SchemaValidator:
         self._validator: Any = _class_of(dialect.draft)(own, registry=documents, format_checker=checker)
         self._originals = reading.originals
 
-    def refusal(self, text: bytes) -> Refusal | None:
+    def refusal(self, text: bytes, near: str | None = None) -> Refusal | None:
         """What is wrong with the value of ``text``, which is JSON; ``None``: nothing.
+
+        Parameters
+        ----------
+        text : bytes
+            The text.
+        near : str, optional
+            JSON pointer into the value: of several faults one as near to it as there is.
 
         Raises
         ------
@@ -84,7 +92,8 @@ class SchemaValidator:
         try:
             value = json.loads(text, parse_float=Decimal)
             with localcontext(Context(prec=_DIGITS)):
-                error = best_match(self._validator.iter_errors(value))
+                errors = self._validator.iter_errors(value)
+                error = best_match(errors if near is None else _nearest(list(errors), near.split("/")[1:]))
                 return None if error is None else self._refusal(error)
         except RecursionError as error:
             raise GrammarLimitExceeded("the value is nested too deeply to be validated") from error
@@ -95,6 +104,17 @@ class SchemaValidator:
             why = why.replace(repr(pattern), repr(original))
         places = (self._originals.get(str(place), place) for place in error.absolute_schema_path)
         return Refusal(child_pointer("", *error.absolute_path), child_pointer("", *places), str(error.validator), why)
+
+
+def _nearest(errors: list[ValidationError], near: list[str]) -> list[ValidationError]:
+    """The errors whose values have the longest path in common with ``near``."""
+
+    def common(error: ValidationError) -> int:
+        path = child_pointer("", *error.absolute_path).split("/")[1:]
+        return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(path, near, strict=False)))
+
+    most = max(map(common, errors), default=0)
+    return [error for error in errors if common(error) == most]
 
 
 class _Reading:
