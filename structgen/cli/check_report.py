@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 import warnings
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -168,7 +167,7 @@ class Report:
         return (
             f"compiles in {_duration(self._compile_time)}, first mask in {_duration(self._first_mask_time)} "
             f"({len(self._vocabulary):,} tokens); {_count(stats.states, 'state')}, {_count(stats.rules, 'rule')}, "
-            f"{_count(stats.masks + stats.cache_hits, 'mask')}, {stats.bytes / 1024:,.0f} KiB"
+            f"{_count(stats.masks, 'mask')}, {stats.bytes / 1024:,.0f} KiB"
         )
 
     def _mask_cost(self) -> str:

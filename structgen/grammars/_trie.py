@@ -37,7 +37,9 @@ def build_trie(token_bytes: list[bytes]) -> Trie:
     below, characters = np.zeros((len(large), BELOW), np.int32), np.zeros(len(token_bytes), np.int32)
     _look_below(longest, count, parents, depths, values, held, large, below)
     _count_characters(starts, text, characters)
-    return Trie(nodes, children, firsts, ordered, starts, text, large, below, tokens, characters)
+    spans = np.empty(len(tokens), np.int32)
+    found = np.array(spans[: _find_spans(starts, text, tokens, spans)])
+    return Trie(nodes, children, firsts, ordered, starts, text, large, below, tokens, characters, found)
 
 
 @compiled
@@ -99,6 +101,22 @@ def _count_characters(starts: Int32Array, text: UInt8Array, characters: Int32Arr
         for place in range(starts[token], starts[token + 1]):
             if text[place] & 0xC0 != 0x80:
                 characters[token] += 1
+
+
+@compiled
+def _find_spans(starts: Int32Array, text: UInt8Array, tokens: Int32Array, spans: Int32Array) -> int:
+    """Write what `Trie.spans` is; returns their number."""
+    found = 0
+    for number in range(len(tokens)):
+        token, met = int64(tokens[number]), 0
+        for place in range(starts[token], starts[token + 1] - 1):
+            byte = int64(text[place])
+            if byte == (0x2C if met == 1 else 0x22):
+                met += 1
+        if met >= 3:
+            spans[found] = token
+            found += 1
+    return found
 
 
 @inner

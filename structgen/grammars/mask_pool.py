@@ -47,7 +47,7 @@ class MaskPool:
         self._used_at = [0] * slots
         self._clock = 0
         self._open_steps: OrderedDict[int, None] = OrderedDict()  # the oldest first
-        self._lock = threading.RLock()
+        self._lock = threading.Lock()
 
     def slot(self, key: Hashable, fill: Callable[[Int32Array], object]) -> int:
         """The slot of ``key``'s mask, which ``fill`` writes if it is not there.
@@ -75,11 +75,6 @@ class MaskPool:
                 self._slots.move_to_end(key)
             self._used_at[slot] = self._clock
             return slot
-
-    def copy(self, key: Hashable, fill: Callable[[Int32Array], object], row: Int32Array) -> None:
-        """Write ``key``'s mask to ``row``."""
-        with self._lock:
-            row[:] = self.rows[self.slot(key, fill)]
 
     @contextmanager
     def step(self) -> Generator[None, None, None]:

@@ -32,16 +32,16 @@ class Counters:
 
     Attributes
     ----------
-    asked, computed : int
-        Masks that were asked for, and those of them that were not there yet.
+    asked, found : int
+        Masks that were asked for, and those of them that were in `TokenVocabulary.masks`.
     generations : int
         How often the automaton's tables were begun.
     """
 
-    __slots__ = ("asked", "computed", "generations")
+    __slots__ = ("asked", "found", "generations")
 
     def __init__(self) -> None:
-        self.asked = self.computed = self.generations = 0
+        self.asked = self.found = self.generations = 0
 
 
 class Explanation(NamedTuple):
@@ -138,7 +138,9 @@ class Matcher:
         if self._closed or rows.dtype != np.int32 or not rows.flags.c_contiguous:
             for state, row in zip(states, rows, strict=True):
                 self.fill_mask(state, row)
-        elif self._stacks.fill_masks(np.array(states, np.int64), rows):
+            return
+        self._counters.asked += len(states)
+        if self._stacks.fill_masks(np.array(states, np.int64), rows):
             for state, row in zip(states, rows, strict=True):
                 self._check(state)
                 self._check_row(row)
@@ -153,15 +155,17 @@ class Matcher:
         """
         self._check(state)
         self._check_row(row)
+        self._counters.asked += 1
         row[:] = bits = self._mask(state, budget)
         return bool(bits.any())
 
     def mask_row(self, state: int) -> int:
         """The slot of this state's mask in ``vocabulary.masks.rows``."""
         self._check(state)
+        self._counters.asked += 1
+        self._counters.found += 1
         if state == DEAD:
             return NO_TOKENS
-        self._counters.asked += 1
         return self._vocabulary.masks.slot((self._identity, state), lambda row: self._compute(state, row))
 
     def is_accepting(self, state: int) -> bool:
@@ -247,7 +251,7 @@ class Matcher:
         return row
 
     def _compute(self, state: int, row: Int32Array) -> None:
-        self._counters.computed += 1
+        self._counters.found -= 1
         self._stacks.fill_mask(state, row)
 
     def _forced_byte(self, state: int) -> int | None:

@@ -43,9 +43,9 @@ class Stats(NamedTuple):
     bytes: int
     """Memory of the tables."""
     masks: int
-    """Masks computed. The counts of masks may miss a few where threads count at once."""
+    """Masks that were asked for, one by one, in batches or by slot. May miss a few where threads count at once."""
     cache_hits: int
-    """Masks that were there already."""
+    """Those of them whose slot in `TokenVocabulary.masks` held them already."""
     generations: int
     """How often the tables were begun anew, the first time included."""
 
@@ -150,8 +150,8 @@ class TokenAutomaton:
             size.rules,
             size.registers,
             size.bytes,
-            counters.computed,
-            max(0, counters.asked - counters.computed),
+            counters.asked,
+            counters.found,
             counters.generations,
         )
 

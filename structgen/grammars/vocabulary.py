@@ -154,4 +154,8 @@ class TokenVocabulary:
 def _measure(token_bytes: list[bytes]) -> Lengths:
     texts = frozenset(token_bytes) - {b""}
     single = sum(1 << byte for byte in range(256) if bytes([byte]) in texts)
-    return Lengths(max(map(len, token_bytes), default=0), texts.__contains__, single)
+    reach: dict[bytes, int] = {}
+    for text in texts:
+        if len(text) > reach.get(text[:2], 1):
+            reach[text[:2]] = len(text)
+    return Lengths(max(map(len, token_bytes), default=0), texts.__contains__, single, reach.get)

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from structgen.grammars import DEAD, TokenVocabulary
+from structgen.grammars.automaton import interior_store
 from structgen.grammars.automaton.interior_store import InteriorStore
 from structgen.grammars.json_schema import compile_json_schema
 from structgen.grammars.regex import compile_regex
@@ -61,8 +62,7 @@ def vocabulary_of(seed: int, mask_slots: int = 64) -> TokenVocabulary:
     for _ in range(600):
         text = source.choice(TEXTS).encode()
         begin = source.randrange(len(text))
-        # No longer: within one token an undeclared key is not compared with those before it.
-        pieces.append(text[begin : begin + source.randint(2, 5)])
+        pieces.append(text[begin : begin + source.randint(2, 14)])
     return TokenVocabulary.from_bytes(pieces, [END], mask_slots=mask_slots)
 
 
@@ -103,6 +103,39 @@ def test_every_bit_of_a_mask_equals_a_step(name):
 def test_every_bit_of_a_mask_equals_a_step_in_every_layout(name, whitespace):
     automaton = compile_json_schema(SCHEMAS[name], vocabulary_of(8), whitespace=whitespace)
     assert check_walks(automaton, random.Random(f"{name} {whitespace}"), walks=3, steps=14) >= 3
+
+
+WORDS = r"^(\S+\s+){0,3}\S+$"
+WIDE = {
+    "words by number": {"type": "string", "pattern": WORDS},
+    "words by number and length": {"type": "string", "pattern": WORDS, "minLength": 3, "maxLength": 9},
+    "kinds beyond ASCII": {"type": "string", "pattern": r"^[^a-c]*(é|ab)?[\u00e8-\uffff]*\p{Emoji_Presentation}?x?$"},
+    "keys by pattern and length": OBJECT
+    | {"patternProperties": {"^[a-x]{1,6}$": {"type": "integer"}, "^.é?$": True}, "additionalProperties": False},
+}
+
+
+@pytest.mark.parametrize("name", WIDE)
+def test_a_walk_of_a_projection_says_what_one_of_the_vocabulary_does(name, monkeypatch):
+    monkeypatch.setattr(interior_store, "_NARROW", 0)
+    vocabulary = vocabulary_of(5)
+    assert check_walks(compile_json_schema(WIDE[name], vocabulary), random.Random(name), walks=6, steps=14) >= 6
+
+
+def test_a_key_that_comes_twice_within_a_token_is_not_in_the_mask():
+    pieces = [b'"k":1,"k":2', b'"k":1,"j":2', b'":1,"k":2', b'":1,"k', b'"k":1,"\\u006b":2']
+    vocabulary = TokenVocabulary.from_bytes([bytes([byte]) for byte in range(256)] + [b"", *pieces], [END])
+    automaton = compile_json_schema({"type": "object", "additionalProperties": {"type": "integer"}}, vocabulary)
+    row = np.empty((len(vocabulary) + 31) // 32, np.int32)
+    with automaton.matcher() as matcher:
+        matcher.fill_mask(matcher.advance_bytes(matcher.start, b"{"), row)
+        assert allowed(row) & set(range(257, 262)) == {258}
+        matcher.fill_mask(matcher.advance_bytes(matcher.start, b'{"k'), row)
+        assert allowed(row) & set(range(257, 262)) == {260}
+        matcher.fill_mask(matcher.advance_bytes(matcher.start, b'{"j'), row)
+        assert allowed(row) & set(range(257, 262)) == {259, 260}
+        matcher.fill_mask(matcher.advance_bytes(matcher.start, b'{"j":0,'), row)
+        assert allowed(row) & set(range(257, 262)) == set()
 
 
 def test_grammars_of_one_vocabulary_share_what_they_take_whole():

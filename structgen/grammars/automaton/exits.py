@@ -32,10 +32,13 @@ from structgen.grammars.automaton.stretches import LOOPS, stretch
 from structgen.grammars.automaton.tables import NO_STATE
 
 __all__ = [
+    "DONE",
     "EXIT_COLUMNS",
     "MOST_LABELS",
+    "TOO_WIDE",
     "add_exits",
     "add_subtree",
+    "add_tokens",
     "collect",
     "exit_roots",
     "flatten",
@@ -54,6 +57,9 @@ EXIT_COLUMNS = 4
 C_INSIDE, C_EXITS, C_TOKENS, C_GROUPS = range(4)
 MOST_LABELS = 64
 
+NO_ROOM, DONE, TOO_WIDE = range(3)
+"""How `collect` has gone."""
+
 
 @inner
 def _descend(exits: Int32Table, counts: Int64Array, parent: int, byte: int) -> int:
@@ -71,7 +77,7 @@ def _descend(exits: Int32Table, counts: Int64Array, parent: int, byte: int) -> i
 
 
 @inner
-def _add_tokens(
+def add_tokens(
     s: Memory, trie: int, node: int, exits: Int32Table, lists: Int32Table, counts: Int64Array, place: int
 ) -> bool:
     """Add the tokens of ``node`` to an exit node; whether there was room."""
@@ -108,7 +114,7 @@ def add_subtree(
             continue
         work[depth, 0] = node + 1
         place = _descend(exits, counts, int64(work[depth, 2]), byte_of(nodes, node))
-        if place == 0 or not _add_tokens(s, trie, node, exits, lists, counts, place):
+        if place == 0 or not add_tokens(s, trie, node, exits, lists, counts, place):
             return False
         depth += 1
         work[depth, 0], work[depth, 1] = first_child(children, node), first_child(children, node + 1)
@@ -167,13 +173,14 @@ def collect(
     trie: int,
     node: int,
     state: int,
+    most: int,
     inside: Int32Array,
     exits: Int32Table,
     lists: Int32Table,
     labels: Int64Array,
     counts: Int64Array,
-) -> bool:
-    """Compute the interior of ``state`` below ``node``; whether there was room.
+) -> int:
+    """Compute the interior of ``state`` below ``node``: `DONE`, `NO_ROOM`, or `TOO_WIDE` after ``most`` nodes.
 
     Its tokens go to ``inside``, the exits to ``exits``, a trie for each of ``labels`` below a node of its own, and
     their tokens to ``lists``; the numbers of all, one more for the exits and their tokens, to ``counts``.
@@ -185,7 +192,7 @@ def collect(
     read = np.zeros(longest, np.int64)
     counts[C_INSIDE], counts[C_EXITS], counts[C_TOKENS], counts[C_GROUPS] = 0, 1, 1, 0
     exits[0, X_CHILD] = exits[0, X_TOKENS] = 0
-    depth = ways = 0
+    depth = ways = live = 0
     path[0, 0], path[0, 1] = first_child(children, node), first_child(children, node + 1)
     path[0, 2], path[0, 3] = uncounted(m, state)
     can_stretch, deep = trie == 0 and state >= 0 and path[0, 3] < 0, address(s, H_DEEP)
@@ -207,11 +214,12 @@ def collect(
             target, count = read_on(m, path[depth, 2], path[depth, 3], variant, byte)
         if target == NO_STATE:
             if ways and not add_exits(s, trie, node, exits, lists, counts, read, depth, work):
-                return False
+                return NO_ROOM
             continue
+        live += 1
         group = group_of(labels, counts, label_at(m, target, variant))
-        if group < 0:
-            return False
+        if group < 0 or live > most:
+            return NO_ROOM if group < 0 else TOO_WIDE
         for place in range(load(firsts, node), load(firsts, node + 1)):
             inside[counts[C_INSIDE]] = load(tokens, place)
             counts[C_INSIDE] += 1
@@ -227,7 +235,7 @@ def collect(
         path[depth, 2], path[depth, 3] = target, count
         read[depth] = byte + 256 * group
         ways += group > 0
-    return True
+    return DONE
 
 
 @compiled

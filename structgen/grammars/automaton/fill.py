@@ -14,6 +14,8 @@ from structgen.grammars.automaton.interiors import (
     H_ENDS,
     H_FIRST_NODES,
     H_LONGEST,
+    H_SPAN_COUNT,
+    H_SPANS,
     H_STARTS,
     H_TEXT,
     H_TOKEN_COUNT,
@@ -28,7 +30,7 @@ from structgen.grammars.automaton.interiors import (
     part_of,
 )
 from structgen.grammars.automaton.leaves import first_bytes
-from structgen.grammars.automaton.rows import begin_row, set_bit, set_bits
+from structgen.grammars.automaton.rows import begin_row, clear_bit, has_bit, set_bit, set_bits
 from structgen.grammars.automaton.stacks import after_token, pack, step, unpack
 from structgen.grammars.automaton.tables import (
     ACCEPT,
@@ -53,6 +55,7 @@ from structgen.grammars.automaton.tables import (
     N_CLOSERS,
     N_EXCEPTIONS,
     N_JOBS,
+    N_OTHERS,
     N_SETS,
     NO_ROW,
     NO_STATE,
@@ -198,6 +201,27 @@ def _is_accepting(m: Memory, closed: int) -> bool:
 
 
 @inner
+def _comes(m: Memory, s: Memory, closed: int, token: int) -> bool:
+    """Whether ``token`` may come, told with the spelling of the keys in it."""
+    starts, text = address(s, H_STARTS), address(s, H_TEXT)
+    top, below = unpack(m, closed)
+    place, end = load(starts, token), load(starts, token + 1)
+    while place < end and top != 0:
+        top, below = step(m, top, below, byte_of(text, place))
+        place += 1
+    return top != 0
+
+
+@inner
+def _clear_repeated(m: Memory, s: Memory, closed: int, row: Memory) -> None:
+    """Clear the tokens in which a key comes twice: a walk does not know the undeclared keys that it passes."""
+    set_count(m, C_KEEPS_SPELLING, 1)
+    for place in range(load(s, H_SPANS), load(s, H_SPANS) + load(s, H_SPAN_COUNT)):
+        if has_bit(row, load(s, place)) and not _comes(m, s, closed, load(s, place)):
+            clear_bit(row, load(s, place))
+
+
+@inner
 def _fill(m: Memory, s: Memory, closed: int, budget: int, row: Memory) -> None:
     longest = load(s, H_LONGEST) + 2
     levels, path = np.empty(_LEVEL * longest, np.int64), np.empty(4 * longest + 2 * MOST_TAKEN, np.int64)
@@ -214,6 +238,8 @@ def _fill(m: Memory, s: Memory, closed: int, budget: int, row: Memory) -> None:
         _run_job(m, s, job, budget, levels, path, row)
         job += 1
     begin_row(m, load(s, H_WORDS), row)
+    if get_count(m, N_OTHERS) and closed != NOTHING:
+        _clear_repeated(m, s, closed, row)
     first, has_tokens = cell(m, SETS, closed, Q_FIRST), False
     for item in range(first, first + cell(m, SETS, closed, Q_COUNT)):
         has_tokens |= cell(m, STATES, cell(m, ITEMS, item, I_STATE), S_FLAGS) & F_TOKENS != 0

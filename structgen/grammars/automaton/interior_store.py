@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from structgen.grammars.automaton._jit import Int32Array, Memory, UInt8Array
 from structgen.grammars.automaton.exits import (
-    C_EXITS,
-    C_TOKENS,
+    DONE,
     EXIT_COLUMNS,
     MOST_LABELS,
+    TOO_WIDE,
     collect,
     exit_roots,
     flatten,
@@ -43,18 +43,31 @@ from structgen.grammars.automaton.interiors import (
     H_LARGE_COUNT,
     H_LONGEST,
     H_PARTS,
+    H_SPAN_COUNT,
+    H_SPANS,
     H_TOKEN_COUNT,
     H_WORDS,
     HEADER,
     ROOT,
 )
 from structgen.grammars.automaton.leaves import ANY_STRING, LEAVES
-from structgen.grammars.automaton.profiles import Profile, add_closers, has_profile, read_profile
+from structgen.grammars.automaton.projections import (
+    Kinds,
+    Projection,
+    is_between,
+    is_counted,
+    kinds_of,
+    kinds_of_any,
+    project,
+)
 from structgen.grammars.automaton.walk import Trie
 from structgen.grammars.byte_dfa import ByteDfa
 from structgen.grammars.char_dfa import CharDfa
-from structgen.grammars.expr import Expr
+from structgen.grammars.expr import Expr, Rule
 from structgen.grammars.language import ALL, Language
+
+if TYPE_CHECKING:
+    from structgen.grammars.automaton.rule_book import Base
 
 __all__ = ["InteriorStore", "Leaf"]
 
@@ -81,11 +94,21 @@ class _Exits(NamedTuple):
         return [np.frombuffer(padded.tobytes(), np.int32), self.children, self.firsts, self.tokens]
 
 
+_Parts = tuple[Int32Array, dict[int, _Exits]]
+"""The tokens that stay inside, and by label the exits."""
+
+
+class _TooWide(Exception):
+    """A walk would take long."""
+
+
 _MAX_BYTES, _MASKS = 32 << 20, 1024
 """Limits on the interiors; so many masks of their tokens."""
 _HASH_ROWS = 1 << 14
 _MOST_KEY_LEAVES = 1 << 12
-_MOST_PROFILES = 16
+_MOST_PROJECTIONS, _MOST_KINDS = 12, 1 << 10
+_NARROW, _ANY_NUMBER = 1 << 12, 1 << 60
+"""With no more live nodes than this a walk of the vocabulary's own trie is short."""
 _LISTED = 8
 """A mask's words for each token of a list: with more tokens the interior is kept as a mask."""
 
@@ -112,12 +135,16 @@ class InteriorStore:
         self._lock = threading.Lock()
         self._leaves: WeakKeyDictionary[Leaf, int] = WeakKeyDictionary({ALL: ANY_STRING})
         self._key_leaves: dict[tuple[Language, ...], int] = {}
-        self._profiles: dict[bytes, Profile] = {}
+        self.bases: dict[Rule | None, Base] = {}
+        """What `rule_book.base_of` keeps here, by common rule."""
+        self._kinds: dict[int, Kinds | None] = {}  # by leaf
+        self._projections: dict[tuple[bytes, bytes], Projection | None] = {}
         self._leaf_count, self._entries = LEAVES, 0
         self._inside = np.empty(len(trie.tokens), np.int32)
         self._words = (len(trie.starts) + 30) // 32
         self._head = self._header(ends)
         self._begin_anew(0)
+        self._seen_by(kinds_of_any())  # every grammar has strings, and most some with bounds on their length
 
     def _header(self, ends: Sequence[int]) -> Int32Array:
         trie, header = self._trie, np.zeros(HEADER, np.int32)
@@ -139,8 +166,10 @@ class InteriorStore:
         header[H_TOKEN_COUNT], header[H_WORDS] = len(trie.starts) - 1, self._words
         header[H_LONGEST] = int(np.diff(trie.starts).max(initial=0))
         header[H_FIRST_NODES], header[H_ENDS], header[H_END_COUNT] = HEADER, HEADER + 256, len(ends)
-        header[H_HASH], header[H_HASH_ROWS] = HEADER + 256 + len(ends), _HASH_ROWS
-        return np.concatenate([header, first_nodes, np.array(ends, np.int32), np.zeros(_HASH_ROWS, np.int32)])
+        header[H_SPANS], header[H_SPAN_COUNT] = HEADER + 256 + len(ends), len(trie.spans)
+        header[H_HASH], header[H_HASH_ROWS] = HEADER + 256 + len(ends) + len(trie.spans), _HASH_ROWS
+        lists = np.array(ends, np.int32), trie.spans, np.zeros(_HASH_ROWS, np.int32)
+        return np.concatenate([header, first_nodes, *lists])
 
     @property
     def nbytes(self) -> int:
@@ -179,10 +208,10 @@ class InteriorStore:
                 return  # another automaton was first
             if trie >= self._used:
                 return  # it went with all others; whoever wants it finds the links gone
-            if trie == 0 and node == ROOT and has_profile(tables, state):
-                parts = self._by_profile(tables, state, key)
+            if trie == 0 and node == ROOT and is_between(tables, state):
+                parts = self._by_projection(tables, leaf, variant, state)
             else:
-                parts = self._collect(tables, variant, trie, node, state)
+                parts = self._collect(tables, self.snapshot[0], variant, trie, node, state)
             entry = self._entry(key, *parts)
             if self._used + len(entry) > len(self._memory) or 2 * self._entries > _HASH_ROWS:
                 self._begin_anew(int(self._memory[H_GENERATION]) + 1)
@@ -210,16 +239,51 @@ class InteriorStore:
             slot = (slot + 1) % _HASH_ROWS
         return 0
 
+    def _by_projection(self, tables: Memory, leaf: int, variant: int, state: int) -> _Parts:
+        """As `_collect`, of a projection where a walk of the vocabulary would take long."""
+        own = self.snapshot[0]
+        if leaf not in self._kinds and not is_counted(tables, state):  # none of its states was wide
+            try:
+                return self._collect(tables, own, variant, 0, ROOT, state, _NARROW)
+            except _TooWide:
+                pass
+        projection = self._projection(tables, leaf, state)
+        return self._collect(tables, own if projection is None else projection.address, variant, 0, ROOT, state)
+
+    def _projection(self, tables: Memory, leaf: int, state: int) -> Projection | None:
+        """What the automaton of ``state`` sees of the vocabulary."""
+        if leaf not in self._kinds:
+            if len(self._kinds) == _MOST_KINDS:
+                self._kinds.clear()
+            self._kinds[leaf] = kinds_of(tables, state)
+        kinds = self._kinds[leaf]
+        return None if kinds is None else self._seen_by(kinds)
+
+    def _seen_by(self, kinds: Kinds) -> Projection | None:
+        """The projection; those that were not used for longest leave first."""
+        key = kinds.firsts.tobytes(), kinds.spelled.tobytes()
+        if key in self._projections:
+            known = self._projections.pop(key)
+        else:
+            known = project(self._trie, self._head, kinds)
+            if len(self._projections) == _MOST_PROJECTIONS:
+                del self._projections[next(iter(self._projections))]
+        self._projections[key] = known
+        return known
+
     def _collect(
-        self, tables: Memory, variant: int, trie: int, node: int, state: int
-    ) -> tuple[Int32Array, dict[int, _Exits]]:
+        self, tables: Memory, store: Memory, variant: int, trie: int, node: int, state: int, most: int = _ANY_NUMBER
+    ) -> _Parts:
         """The tokens, and by label the exits."""
         room, counts = 1 << 12, np.empty(4, np.int64)
         labels, roots = np.empty(MOST_LABELS, np.int64), np.empty(MOST_LABELS, np.int64)
         while True:
             exits, lists = np.empty((room, EXIT_COLUMNS), np.int32), np.empty((room, 2), np.int32)
             into = (exits, lists, labels, counts)
-            if collect(tables, self.snapshot[0], variant, trie, node, state, self._inside, *into):
+            how = collect(tables, store, variant, trie, node, state, most, self._inside, *into)
+            if how == TOO_WIDE:
+                raise _TooWide
+            if how == DONE:
                 break
             room, labels, roots = 4 * room, np.empty(4 * len(labels), np.int64), np.empty(4 * len(roots), np.int64)
         inside, nodes, tokens, groups = (int(count) for count in counts)
@@ -231,39 +295,6 @@ class InteriorStore:
                 flatten(exits, lists, int(roots[group]), *parts, counts)
                 found[int(labels[group])] = parts.cut(int(counts[0]), int(counts[1]))
         return self._inside[:inside], found
-
-    def _by_profile(self, tables: Memory, state: int, key: Int32Array) -> tuple[Int32Array, dict[int, _Exits]]:
-        """As `_collect`, for a string with bounds on its length."""
-        bounds = int(key[-2]), int(key[-1])
-        profile = self._profile(tables, state, key[:-2].tobytes())
-        nodes, room, counts = profile.nodes(*bounds), 1 << 12, np.empty(4, np.int64)
-        while True:
-            exits, lists = np.empty((room, EXIT_COLUMNS), np.int32), np.empty((room, 2), np.int32)
-            if add_closers(self.snapshot[0], nodes, exits, lists, counts):
-                break
-            room *= 4
-        sizes = int(counts[C_EXITS]), int(counts[C_TOKENS])
-        parts = _Exits(*(np.empty(size, np.int32) for size in (sizes[0], sizes[0] + 1, sizes[0] + 1, sizes[1])))
-        flatten(exits, lists, 0, *parts, counts)
-        return profile.inside(*bounds), {0: parts.cut(int(counts[0]), int(counts[1]))}
-
-    def _profile(self, tables: Memory, state: int, key: bytes) -> Profile:
-        """What the tokens need from ``state`` on, the profiles that were not used for longest leaving first."""
-        profile = self._profiles.pop(key, None)
-        if profile is None:
-            room, counts, needs = 1 << 11, np.empty(3, np.int64), np.empty(len(self._inside), np.int32)
-            while True:
-                closing, closers = np.empty((room, 2), np.int32), np.empty((room, 2), np.int32)
-                if read_profile(tables, self.snapshot[0], state, self._inside, needs, closing, closers, counts):
-                    break
-                room *= 4
-            inside, ending, quotes = (int(count) for count in counts)
-            order = np.argsort(needs[:inside], kind="stable")
-            profile = Profile(self._inside[order], needs[order], closing[:ending], closers[:quotes])
-            if len(self._profiles) == _MOST_PROFILES:
-                del self._profiles[next(iter(self._profiles))]
-        self._profiles[key] = profile
-        return profile
 
     def _entry(self, key: Int32Array, inside: Int32Array, exits: dict[int, _Exits]) -> Int32Array:
         """The interior as it is to lie at the end of what is used: its tokens, then a trie for each label."""

@@ -36,9 +36,10 @@ __all__ = ["ALONE", "LOOPS", "stretch"]
 _STATES, _MOST_REACHED, _MOST_ROUNDS = 64, 64, 8
 ALONE = -1
 _ROW = 10
-LOOPS = _STATES * _ROW + _MOST_REACHED
-"""Room for what is kept of so many states (the state, 8 words of bytes, whether all of UTF-8 beyond ASCII), and for
-those reached while it is found out."""
+_FAILED = _STATES * _ROW + _MOST_REACHED
+LOOPS = _FAILED + 1
+"""Room for what is kept of so many states (the state, 8 words of bytes, whether all of UTF-8 beyond ASCII), for those
+reached while it is found out, and for how often these were too many, which takes long: once is enough."""
 
 
 @inner
@@ -53,9 +54,11 @@ def _loops_of(m: Memory, state: int, variant: int, loops: Int64Array) -> int:
         for word in range(1, 9):
             loops[base + word] = 0xFFFFFFFF
         reached, rounds = 0, 0
-        while reached == 0 and rounds < _MOST_ROUNDS:
+        while reached == 0 and rounds < _MOST_ROUNDS and not loops[_FAILED]:
             reached = _reach(m, state, variant, loops, base)
             rounds += 1
+        if reached < 0:
+            loops[_FAILED] = 1
         if reached <= 0:
             for word in range(1, 9):
                 loops[base + word] = 0
@@ -141,6 +144,8 @@ def _takes_any_character(m: Memory, loops: Int64Array, reached: int, state: int)
 @inner
 def stretch(m: Memory, s: Memory, node: int, state: int, variant: int, loops: Int64Array) -> int:
     """The address of what `walk.Trie.below` says of a `LARGE` node, where all below it stays inside; else 0."""
+    if loops[_FAILED]:
+        return 0
     large, first, end = address(s, H_LARGE), 0, load(s, H_LARGE_COUNT)
     while first < end:
         middle = (first + end) >> 1

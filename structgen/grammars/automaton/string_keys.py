@@ -56,7 +56,17 @@ from structgen.grammars.automaton.tables import (
     cell,
 )
 
-__all__ = ["is_key", "key_interval", "key_label", "key_name", "key_others", "key_rest", "other_rest", "others_of"]
+__all__ = [
+    "is_ample",
+    "is_key",
+    "key_interval",
+    "key_label",
+    "key_name",
+    "key_others",
+    "key_rest",
+    "other_rest",
+    "others_of",
+]
 
 
 @inner
@@ -101,6 +111,43 @@ def _has_undeclared(m: Memory, record: int, entry: int) -> bool:
             break
         total += points * cell(m, POOL, sizes + entries * cell(m, INTERVALS, place, N_TARGET), 0)
     return total > declared
+
+
+@inner
+def _is_scarce(m: Memory, machine: int, value: int, ways: int, declared: int) -> bool:
+    """Whether one of ``ways`` that may still come in ``value`` holds so few keys that all of them may be declared."""
+    entries = cell(m, MACHINES, machine, G_ENTRIES)
+    sizes = cell(m, MACHINES, machine, G_SIZES) + entries * (value - cell(m, MACHINES, machine, G_FIRST_VALUE))
+    ways &= cell(m, VALUES, value, D_MASK) | cell(m, VALUES, value, D_MASK_2) << 31
+    scarce = False
+    for entry in range(entries):
+        scarce |= (ways >> entry) & 1 == 1 and cell(m, POOL, sizes + entry, 0) <= declared
+    return scarce
+
+
+@inner
+def is_ample(m: Memory, state: int, ways: int) -> bool:
+    """Whether ``ways`` hold more keys than are declared wherever declared ones lead to from ``state``.
+
+    Between two characters. Then those change nothing for the others but that they are none of them.
+    """
+    record = cell(m, STATES, state, S_NODES)
+    machine, depth = cell(m, RECORDS, record, X_MACHINE), cell(m, RECORDS, record, X_DEPTH)
+    text, end = cell(m, RECORDS, record, X_TEXT), cell(m, RECORDS, record, X_TEXT_END)
+    if cell(m, MACHINES, machine, G_SIZES) == 0:
+        return True
+    for one in range(text, end):
+        value, place = cell(m, RECORDS, record, X_VALUE), depth
+        while value >= 0:
+            if _is_scarce(m, machine, value, ways, end - text):
+                return False
+            rank = (
+                cell(m, POOL, cell(m, TEXTS, one, T_FIRST) + place, 0) if place < cell(m, TEXTS, one, T_LENGTH) else -1
+            )
+            at = interval_place(m, value, rank)
+            leads = rank >= 0 and at < interval_end(m, value) and cell(m, INTERVALS, at, N_FROM) <= rank
+            value, place = cell(m, INTERVALS, at, N_TARGET) if leads else -1, place + 1
+    return True
 
 
 @inner

@@ -25,6 +25,7 @@ from structgen.grammars.automaton.leaves import ANY_STRING, SPACE, UNCLOSED, WHI
 from structgen.grammars.automaton.rows import add_mask, begin_row, clear_bit, has_bit, set_bits
 from structgen.grammars.automaton.spelling import NONE
 from structgen.grammars.automaton.stacks import SEVERAL, entered, exchanged, leave, unpack
+from structgen.grammars.automaton.string_keys import is_ample
 from structgen.grammars.automaton.string_rests import START
 from structgen.grammars.automaton.string_tables import ANY_VALUE
 from structgen.grammars.automaton.strings import undeclared
@@ -35,7 +36,6 @@ from structgen.grammars.automaton.tables import (
     CLOSERS,
     EXCEPTIONS,
     F_FRAME,
-    G_SIZES,
     I_BELOW,
     I_STATE,
     ITEMS,
@@ -45,7 +45,6 @@ from structgen.grammars.automaton.tables import (
     J_SET,
     J_TRIE,
     JOBS,
-    MACHINES,
     N_CLOSERS,
     N_EXCEPTIONS,
     N_JOBS,
@@ -66,7 +65,6 @@ from structgen.grammars.automaton.tables import (
     TEXTS,
     U_LEAF,
     X_DEPTH,
-    X_MACHINE,
     X_PHASE,
     X_TEXT,
     X_TEXT_END,
@@ -82,7 +80,7 @@ from structgen.grammars.automaton.texts import after_closer, walk_texts
 __all__ = ["MOST_TAKEN", "add_job", "take_known"]
 
 NOT_TAKEN = -1
-MOST_TAKEN = 64
+MOST_TAKEN = 1024
 """Of one set, so many items are taken; any more are walked."""
 
 
@@ -220,8 +218,7 @@ def _take_key(m: Memory, s: Memory, trie: int, node: int, state: int, below: int
     if ways == 0:
         return _take_texts(m, s, trie, node, key, state, below, row)
     text, end = cell(m, RECORDS, record, X_TEXT), cell(m, RECORDS, record, X_TEXT_END)
-    machine = cell(m, RECORDS, record, X_MACHINE)
-    if cell(m, RECORDS, record, X_PHASE) != NONE or (end and cell(m, MACHINES, machine, G_SIZES)):
+    if cell(m, RECORDS, record, X_PHASE) != NONE or not is_ample(m, key, ways):
         return NOT_TAKEN
     leaf, variant = ANY_STRING, 0
     if cell(m, RECORDS, record, X_VALUE) != ANY_VALUE:

@@ -78,12 +78,16 @@ def can_spell(layout: Layout | None, lengths: Lengths) -> bool:
 
 def is_spellable(spec: ObjectSpec, lengths: Lengths) -> bool:
     """Whether what an object is written with are tokens byte by byte, so that bytes may be counted for tokens."""
+    if lengths.single == _ALL_BYTES:
+        return True
     spelled = b'{}[]:,"a' + json.dumps(spec.names, ensure_ascii=False).encode()
     return can_spell(spec.layout, lengths) and all(lengths.single >> byte & 1 for byte in set(spelled))
 
 
 def spelled_length(text: str) -> int:
     """Bytes of ``text`` in a JSON string, quotes aside, escaped only where it must be."""
+    if text.isidentifier() and text.isascii():
+        return len(text)
     return sum(2 if mark in '"\\\b\f\n\r\t' else 6 if mark < " " else len(mark.encode()) for mark in text)
 
 

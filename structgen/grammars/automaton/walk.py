@@ -85,6 +85,9 @@ class Trie(NamedTuple):
     """Token ids in the order of their bytes."""
     characters: Int32Array
     """``[vocabulary]``: the bytes of each token that are no continuation of a character."""
+    spans: Int32Array
+    """Token ids: those with a quote, later a comma, later a quote that is not their last byte. No others can hold the
+    end of a key and some of the next key."""
 
     def __len__(self) -> int:
         """The number of nodes."""

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import lru_cache
 
 from structgen.errors import GrammarLimitExceeded, UnsatisfiableSchema
 from structgen.grammars.expr import NEVER, Expr, Rule, alternation, literal
-from structgen.grammars.json_layout import Layout
+from structgen.grammars.json_layout import COMPACT, Layout
+from structgen.grammars.json_schema.algebra import Algebra
 from structgen.grammars.json_schema.array_plans import ArrayPlan, ItemPlan, without_last_counter
+from structgen.grammars.json_schema.assertions import Formats
 from structgen.grammars.json_schema.atoms import Atom
 from structgen.grammars.json_schema.conjunctions import Conjunction
 from structgen.grammars.json_schema.counting import why_not_counted
@@ -16,6 +19,7 @@ from structgen.grammars.json_schema.object_planning import MAX_NAMES
 from structgen.grammars.json_schema.object_plans import ObjectPlan
 from structgen.grammars.json_schema.plans import Plan, Planner
 from structgen.grammars.json_schema.uniqueness import counted_by_value, why_not_strings
+from structgen.grammars.json_schema.unsupported import Unsupported
 from structgen.grammars.json_schema.ways import FALSE, NULL, TRUE, Ways
 from structgen.grammars.values import (
     ArraySpec,
@@ -46,6 +50,13 @@ class _Body:
 
     def __call__(self) -> Expr:
         return self.expr
+
+
+@lru_cache(maxsize=8)
+def anything(numbers: str, *, ordered: bool, layout: Layout | None) -> Rule:
+    """The rule of all JSON values, the options as for `Writer`."""
+    planner = Planner(Algebra(Formats(assertion=False, strict=False), Unsupported(relaxing=False)))
+    return Writer(planner, numbers, ordered=ordered, layout=layout).write_anything()
 
 
 class Writer:
@@ -83,17 +94,31 @@ class Writer:
         conjunction = self._planner.algebra.conjunction(root)
         if not self._planner.is_satisfiable(conjunction):
             raise UnsatisfiableSchema("", "no JSON value can meet it: the schema is unsatisfiable")
-        rule = self._rule(conjunction, "the schema")
+        return self._written(conjunction, "the schema", is_common=False)
+
+    def write_anything(self) -> Rule:
+        """The rule of all JSON values, which many grammars call."""
+        return self._written(self._planner.algebra.anything, "value", is_common=True)
+
+    def _written(self, conjunction: Conjunction, name: str, *, is_common: bool) -> Rule:
+        body = _Body()
+        rule = Rule(name, body, conjunction.pointer, is_common=is_common)
+        if is_common or conjunction is not self._planner.algebra.anything:
+            self._rules[conjunction] = rule
+        self._pending.append((conjunction, body))
         while self._pending:
             one, body = self._pending.pop()
             body.expr = self._body(self._planner.plan(one))
         return rule
 
-    def _rule(self, conjunction: Conjunction, name: str = "") -> Rule:
+    def _rule(self, conjunction: Conjunction) -> Rule:
         rule = self._rules.get(conjunction)
-        if rule is None:
+        is_common = self._layout is None or self._layout == COMPACT  # of others there is no end
+        if rule is None and is_common and conjunction is self._planner.algebra.anything:
+            rule = self._rules[conjunction] = anything(self._numbers, ordered=self._ordered, layout=self._layout)
+        elif rule is None:
             body, pointer = _Body(), conjunction.pointer
-            rule = self._rules[conjunction] = Rule(name or pointer.rpartition("/")[2] or "value", body, pointer)
+            rule = self._rules[conjunction] = Rule(pointer.rpartition("/")[2] or "value", body, pointer)
             self._pending.append((conjunction, body))
         return rule
 
@@ -169,6 +194,8 @@ class Writer:
         self, plan: ObjectPlan, values: dict[str, Rule | None]
     ) -> tuple[tuple[frozenset[int], int | None], ...]:
         """The implications between keys that can be there."""
+        if not plan.implications:
+            return ()
         places = {name: place for place, name in enumerate(values)}
         return tuple(
             (frozenset(places[key] for key in keys), places[other] if other is not None and values.get(other) else None)
