@@ -46,9 +46,10 @@ def check(
         list[str] | None,
         typer.Option(metavar="NAME=VALUE", help="An option of the compiler, such as numbers=any or timeout=2."),
     ] = None,
-    openai_strict: Annotated[
-        bool, typer.Option("--openai-strict", help="Ask as well that OpenAI's strict mode would take the schema.")
-    ] = False,
+    profile: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Ask as well that the schema lies in this subset: openai-strict."),
+    ] = None,
     model: Annotated[
         str | None, typer.Option(metavar="NAME", help="Use this model's vocabulary; single bytes by default.")
     ] = None,
@@ -65,11 +66,12 @@ def check(
         if instance is not None:
             raise InvalidRequest(f"--regex takes the place of the schema: give one file, not {schema} and {instance}")
         schema, instance = None, schema
-    if openai_strict and regex is not None:
-        raise InvalidRequest("--openai-strict is about schemas, and --regex is none")
-    question = _question(schema, instance, regex, text, option or [])
+    if profile is not None and regex is not None:
+        raise InvalidRequest("--profile is about schemas, and --regex is none")
+    options = [*(option or []), *([] if profile is None else [f"profile={profile}"])]
+    question = _question(schema, instance, regex, text, options)
     report = Report(question, _vocabulary(model, tokenizer))
-    if report.compile(openai_strict=openai_strict):
+    if report.compile():
         report.draw(sample, seed)
         report.judge()
     if as_json:
@@ -124,8 +126,10 @@ def _read(name: str) -> bytes:
 
 
 def _parsed(name: str, content: bytes) -> Any:
+    if not content.strip():
+        raise InvalidRequest(f"{name}: empty; a schema is a JSON file")
     try:
-        return json.loads(content.decode("utf-8"))
+        return json.loads(content.decode("utf-8-sig"))
     except UnicodeDecodeError as error:
         raise InvalidRequest(f"{name}: not UTF-8 at byte {error.start}; a schema is a JSON file") from error
     except json.JSONDecodeError as error:

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-import json
 import time
+import warnings
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from structgen.cli.second_opinion import LAYOUT_ONLY, second_opinion
 from structgen.engine.request import GrammarSpec
 from structgen.errors import GrammarError, InvalidGrammar, SchemaError, UnsupportedSchema
 
 if TYPE_CHECKING:
-    from structgen.grammars import TokenAutomaton, TokenVocabulary, Verdict
+    from structgen.grammars import Relaxation, TokenAutomaton, TokenVocabulary, Verdict
 
 __all__ = ["Question", "Report"]
 
 SHOWN = 120
 """Characters that a line shows of texts which may be of any length."""
 
-_LAYOUT_ONLY = "the value is valid, but not written as structgen writes: order of keys, white space, spelling"
 _WARM_UP = {"json_schema": {"type": "null"}, "regex": "a"}
 """Compiled first, so that times are those of compiling and not of importing the compiler."""
 
@@ -63,7 +63,7 @@ class Report:
         self.good = False
         self.samples: list[str] = []
 
-    def compile(self, *, openai_strict: bool = False) -> bool:
+    def compile(self) -> bool:
         """Compile the grammar and compute its first mask; returns whether it compiles.
 
         Raises
@@ -72,15 +72,15 @@ class Report:
             The question itself is wrong: an option that the front end does not take.
         """
         from structgen.engine.grammar_cache import GrammarCache
-        from structgen.grammars import check_openai_strict
+        from structgen.grammars import SchemaRelaxed
 
         spec = self._question.spec
         _mask_times(GrammarCache(self._vocabulary).get(GrammarSpec(spec.kind, _WARM_UP[spec.kind])), self._vocabulary)
         before = time.perf_counter()
         try:
-            if openai_strict:
-                check_openai_strict(spec.source)
-            self._automaton = GrammarCache(self._vocabulary).get(spec)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", SchemaRelaxed)  # the report says it
+                self._automaton = GrammarCache(self._vocabulary).get(spec)
         except InvalidGrammar:
             raise
         except GrammarError as error:
@@ -105,15 +105,18 @@ class Report:
         self._mask_times = _mask_times(automaton, self._vocabulary, text[: verdict.at])
         if not verdict.accepted:
             self.good = False
-            self._ending = automaton.ending(text[: verdict.at])
-            if self._question.spec.kind == "json_schema":
-                self._opinion = _opinion(self._question.spec.source, text)
+            if verdict.refusal:  # the grammar accepts it, and the verdict says what the validator does not
+                return
+            self._ending, spec = automaton.ending(text[: verdict.at]), self._question.spec
+            if spec.kind == "json_schema":
+                self._opinion = second_opinion(spec.source, spec.options, text, verdict.path)
 
     def lines(self) -> list[str]:
         """The report for people."""
         if self._error is not None:
             return [f"{self._question.name}: {_one_line(_message(self._error))}"]
         lines = [f"{self._question.name}: {self._cost()}"]
+        lines += [f"  {_one_line(str(one))}; whole texts are validated" for one in self._relaxed()]
         if self._verdict is not None:
             lines.append(f"{self._question.text_name}: {_one_line(str(self._verdict))}{self._mask_cost()}")
         hints = self._hints()
@@ -130,6 +133,7 @@ class Report:
                 "first_mask_ms": 1e3 * self._first_mask_time,
                 "vocabulary": len(self._vocabulary),
                 **self._automaton.stats()._asdict(),
+                "relaxed": [one._asdict() for one in self._automaton.relaxed],
             }
         if self._verdict is not None:
             verdict = self._verdict._asdict() | {
@@ -145,12 +149,15 @@ class Report:
             }
         return found | {"samples": self.samples}
 
+    def _relaxed(self) -> tuple[Relaxation, ...]:
+        return () if self._automaton is None else self._automaton.relaxed
+
     def _hints(self) -> list[str]:
         """What helps beyond the place of a fault."""
-        if self._opinion == _LAYOUT_ONLY:
-            return [_LAYOUT_ONLY]
+        if self._opinion == LAYOUT_ONLY:
+            return [LAYOUT_ONLY]
         ending = f"this would end it: {_shown(self._ending)}" if self._ending else None
-        return list(filter(None, [self._opinion, ending]))
+        return list(filter(None, [self._opinion and _shown(self._opinion), ending]))
 
     def _cost(self) -> str:
         """What the grammar takes."""
@@ -192,27 +199,6 @@ def _mask_times(automaton: TokenAutomaton, vocabulary: TokenVocabulary, text: by
                 break
             state, place = matcher.advance(state, tokens[text[place : place + length]]), place + length
     return times
-
-
-def _opinion(schema: Any, text: bytes) -> str | None:
-    """What another validator says of the value; ``None`` where it says nothing of use."""
-    from jsonschema import Draft202012Validator
-    from jsonschema.exceptions import best_match
-    from jsonschema.validators import validator_for
-
-    try:
-        value = json.loads(text)
-    except (ValueError, RecursionError):
-        return None
-    try:
-        validator = validator_for(schema, default=Draft202012Validator)
-        error = best_match(validator(schema, format_checker=validator.FORMAT_CHECKER).iter_errors(value))
-    except Exception:  # a second opinion is not worth an error of its own
-        return None
-    if error is None:
-        return _LAYOUT_ONLY
-    where = "".join(f"/{part}" for part in error.absolute_path)
-    return f"{_shown(error.message)}{f' (at {where})' if where else ''}"
 
 
 def _message(error: GrammarError) -> str:

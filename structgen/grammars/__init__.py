@@ -10,6 +10,7 @@ from structgen.grammars.matcher import DEAD, FINISHED, Explanation, Matcher
 from structgen.grammars.openai_strict import check_openai_strict
 from structgen.grammars.recipe import Recipe
 from structgen.grammars.regex import compile_regex
+from structgen.grammars.relaxation import Refusal, Relaxation, SchemaRelaxed
 from structgen.grammars.token_automaton import Stats, TokenAutomaton
 from structgen.grammars.verdict import Verdict
 from structgen.grammars.vocabulary import TokenVocabulary
@@ -25,6 +26,9 @@ __all__ = [
     "MaskPool",
     "Matcher",
     "Recipe",
+    "Refusal",
+    "Relaxation",
+    "SchemaRelaxed",
     "Stats",
     "TokenAutomaton",
     "TokenVocabulary",

@@ -50,15 +50,15 @@ def has_special_tokens(start: Rule) -> bool:
     return False
 
 
-def draw_text(bytewise: TokenAutomaton, seed: int, max_bytes: int) -> str:
+def draw_text(bytewise: TokenAutomaton, seed: int | str, max_bytes: int) -> str:
     """A random text of the grammar, the same for the same seed.
 
     Parameters
     ----------
     bytewise : TokenAutomaton
         The grammar over `byte_vocabulary`.
-    seed : int
-        Any whole number.
+    seed : int or str
+        Any.
     max_bytes : int
         Length of the text at most.
 

@@ -15,14 +15,17 @@ from structgen.grammars.expr import Rule
 from structgen.grammars.limits import open_max_bytes, open_max_states, too_many_states
 from structgen.grammars.matcher import Counters, Matcher
 from structgen.grammars.recipe import Recipe
+from structgen.grammars.relaxation import Refusal, Relaxation, Validate
 from structgen.grammars.sampling import byte_vocabulary, draw_text, has_special_tokens, shortest_ending
 from structgen.grammars.saving import read_recipe, write_recipe
-from structgen.grammars.verdict import Verdict, judge
+from structgen.grammars.verdict import Verdict, judge, refused
 from structgen.grammars.vocabulary import TokenVocabulary
 
 __all__ = ["Stats", "TokenAutomaton"]
 
 _DEFAULT_MAX_BYTES = 256 << 20
+_DRAWS = 256
+"""So many random texts are looked at for one that a validator takes."""
 _SHARE = 4
 """A generation that has used more than this part of what an automaton may use takes no new matchers."""
 _identities = itertools.count()
@@ -75,6 +78,10 @@ class TokenAutomaton:
         Limit on the tables of the automaton; by default what the limits allow that are open, or 256 MiB.
     max_states : int, optional
         Limit on its states; by default what the limits allow that are open, or none.
+    validate : callable, optional
+        What a whole text that the grammar accepts must pass besides: gives a `Refusal`, or ``None``.
+    relaxed : tuple of Relaxation
+        What the grammar leaves to ``validate``.
 
     Attributes
     ----------
@@ -82,6 +89,9 @@ class TokenAutomaton:
         The tokens.
     recipe : Recipe or None
         What it was compiled from, where a front end has compiled it.
+    relaxed : tuple of Relaxation
+        What it leaves out, with (pointer, keyword, why); empty where the grammar is exact. Masks and matchers go by the
+        grammar alone; `accepts`, `check` and `sample` look at the whole text too.
 
     Raises
     ------
@@ -99,8 +109,13 @@ class TokenAutomaton:
         vocabulary: TokenVocabulary,
         max_bytes: int | None = None,
         max_states: int | None = None,
+        *,
+        validate: Validate | None = None,
+        relaxed: tuple[Relaxation, ...] = (),
     ) -> None:
         self.vocabulary = vocabulary
+        self.relaxed = relaxed
+        self._validate = validate
         self.recipe: Recipe | None = None
         self._start = start
         self._max_bytes = _first(max_bytes, open_max_bytes(), _DEFAULT_MAX_BYTES)
@@ -150,14 +165,19 @@ class TokenAutomaton:
         stacks = self._current().stacks
         state = stacks.advance_bytes(stacks.start, _bytes_of(text))
         self._check_size(stacks)
-        return stacks.is_accepting(state)
+        return stacks.is_accepting(state) and self._refusal(text) is None
 
     def check(self, text: str | bytes) -> Verdict:
         """Whether ``text`` is whole and valid, whatever its tokens; if not, where and what could have come there."""
         stacks = self._current().stacks
         verdict = judge(stacks, _bytes_of(text))
         self._check_size(stacks)
-        return verdict
+        refusal = self._refusal(text) if verdict.accepted else None
+        return verdict if refusal is None else refused(_bytes_of(text), refusal)
+
+    def _refusal(self, text: str | bytes) -> Refusal | None:
+        """What the validator has against a text that the grammar accepts."""
+        return None if self._validate is None else self._validate(_bytes_of(text))
 
     def sample(self, seed: int = 0, max_bytes: int = 4096) -> str:
         """A random text that is accepted, whatever its tokens. Most are short, some come near ``max_bytes``.
@@ -172,11 +192,19 @@ class TokenAutomaton:
         Raises
         ------
         GrammarLimitExceeded
-            The shortest text that is known is longer than ``max_bytes``.
+            The shortest text that is known is longer than ``max_bytes``; or the grammar is relaxed, and none of 256
+            draws was valid.
         InvalidGrammar
             The grammar's texts are no UTF-8, or hold special tokens.
         """
-        return draw_text(self._over_bytes(), seed, max_bytes)
+        bytewise = self._over_bytes()
+        for draw in range(_DRAWS):
+            text = draw_text(bytewise, seed if draw == 0 else f"{seed}, draw {draw}", max_bytes)
+            if self._refusal(text) is None:
+                return text
+        raise GrammarLimitExceeded(
+            f"none of {_DRAWS} random texts is valid under what the grammar leaves out: {self.relaxed[0]}"
+        )
 
     def ending(self, prefix: str | bytes) -> str | None:
         """A short way from ``prefix`` to the end of an accepted text; ``None`` where none begins with it.

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from structgen.grammars.expr import Expr, Rule, intern
+from structgen.grammars.json_layout import Layout
 
 if TYPE_CHECKING:
     from structgen.grammars.byte_dfa import ByteDfa
@@ -113,8 +114,8 @@ class ObjectSpec:
     """Declared keys in the order of `names` and all others after them; else any order."""
     is_set: bool = False
     """An array of distinct strings instead: its elements are the keys, in brackets and without values."""
-    spaced: bool = True
-    """White space between the tokens, as the documented layout has it; else none."""
+    layout: Layout | None = None
+    """White space between the tokens, exactly; ``None``: any that the documented layout has."""
 
 
 @dataclass(frozen=True)
@@ -145,8 +146,8 @@ class ArraySpec:
     low: int = 0
     high: int | None = None
     contains: tuple[Contains, ...] = ()
-    spaced: bool = True
-    """White space between the tokens, as the documented layout has it; else none."""
+    layout: Layout | None = None
+    """White space between the tokens, exactly; ``None``: any that the documented layout has."""
 
 
 def regular(dfa: ByteDfa) -> Expr:

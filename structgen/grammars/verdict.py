@@ -7,8 +7,9 @@ from typing import NamedTuple
 from structgen.grammars.automaton import StackAutomaton
 from structgen.grammars.expr import Rule
 from structgen.grammars.json_place import place_in_json
+from structgen.grammars.relaxation import Refusal
 
-__all__ = ["Verdict", "describe_bytes", "judge", "places_of"]
+__all__ = ["Verdict", "describe_bytes", "judge", "places_of", "refused"]
 
 _STRIDE = 1 << 14
 _MANY = 12
@@ -37,20 +38,28 @@ class Verdict(NamedTuple):
     """JSON pointer of the value that ``at`` lies in, where the text begins as JSON does."""
     places: tuple[tuple[str, str], ...] = ()
     """The rules that hold the text there: (name, JSON pointer in the schema or ``""``)."""
+    refusal: str = ""
+    """Where the grammar accepts the text and the validator behind it does not, what that says; ``path`` is then the
+    value at fault, ``at`` the text's length, and the one place the keyword that refuses it."""
 
     def __str__(self) -> str:
         if self.accepted:
             return "accepted"
+        if self.refusal:
+            return f"refused at its end, byte {self.at}, by the validator: {self.refusal}; {self._where()}"
         found = f"{_quoted(self.found)} cannot come here" if self.found else "the text ends too soon"
         wanted = describe_bytes(self.expected) if self.expected else ""
         if self.may_end:
             wanted = f"{wanted} or the end" if wanted else "the end"
         place = "" if self.at is None else f"byte {self.at} (line {self.line}, column {self.column}): "
+        where = self._where()
+        return f"{place}{found}; expected {wanted or 'nothing'}" + (f"; {where}" if where else "")
+
+    def _where(self) -> str:
         # In JSON, rules without a pointer are helpers; elsewhere the name of a single one helps.
         places = [place for place in self.places if place[1] or (self.path is None and len(self.places) == 1)]
         rules = " or ".join(_fragment(pointer) if pointer else name for name, pointer in places)
-        where = " ".join(filter(None, [self.path and f"in {self.path}", rules and f"under {rules}"]))
-        return f"{place}{found}; expected {wanted or 'nothing'}" + (f"; {where}" if where else "")
+        return " ".join(filter(None, [self.path and f"in {self.path}", rules and f"under {rules}"]))
 
 
 def judge(stacks: StackAutomaton, text: bytes) -> Verdict:
@@ -78,6 +87,20 @@ def judge(stacks: StackAutomaton, text: bytes) -> Verdict:
         may_end=may_end,
         path=place_in_json(text[:at].decode(errors="replace")) if text[:1] in (b"{", b"[") else None,
         places=places_of(stacks, state),
+    )
+
+
+def refused(text: bytes, refusal: Refusal) -> Verdict:
+    """The verdict on a text that the grammar accepts and the validator behind it does not."""
+    at, line_start = len(text), text.rfind(b"\n") + 1
+    return Verdict(
+        accepted=False,
+        at=at,
+        line=text.count(b"\n") + 1,
+        column=len(text[line_start:].decode(errors="replace")) + 1,
+        path=refusal.path,
+        places=((refusal.keyword, refusal.pointer),),
+        refusal=refusal.why,
     )
 
 

@@ -13,7 +13,7 @@ from structgen.llm.answers import Answer
 from structgen.llm.forms import AnswerForm
 from structgen.llm.prompting import PromptWriter, Question
 
-__all__ = ["Asker", "check_retries", "cut_answer", "read_sampling_params"]
+__all__ = ["Asker", "check_retries", "cut_answer", "params_of_draw", "read_sampling_params", "refused_for_good"]
 
 _RETRY_TEMPERATURE = 0.7
 
@@ -60,7 +60,7 @@ class Asker:
                 place: unanswered[place].after_refusal(refusal.text, str(refusal))
                 for place, refusal in refusals.items()
             }
-        raise _refused_for_good(next(iter(refusals.values())), retries + 1)
+        raise refused_for_good(next(iter(refusals.values())), retries + 1)
 
     def stream(self, question: Question, params: SamplingParams) -> Iterator[Delta]:
         """Ask now, and return what the answer grows by as an iterator; leaving it early aborts the request.
@@ -89,7 +89,7 @@ class Asker:
     ) -> dict[int, AnswerRefused]:
         """Ask the questions once; put what is acceptable into ``answers`` and return the refusals."""
         refusals: dict[int, AnswerRefused] = {}
-        params = _params_of(params, attempt)
+        params = params_of_draw(params, attempt)
         with ExitStack() as stack:  # leaves, and so aborts, all of them when one fails
             streams = [stack.enter_context(self._submit(question, params, attempt)) for question in questions.values()]
             texts = [_collect(stream) for stream in streams]
@@ -133,8 +133,11 @@ def read_sampling_params(params: object) -> SamplingParams:
     return params
 
 
-def _params_of(params: SamplingParams, attempt: int) -> SamplingParams:
-    """A model that was sure of a refused answer would give it again: further draws leave temperature 0."""
+def params_of_draw(params: SamplingParams, attempt: int) -> SamplingParams:
+    """How tokens of a further draw are chosen.
+
+    A model that was sure of a refused answer would give it again, so that further draws leave temperature 0.
+    """
     if attempt == 0 or params.temperature > 0:
         return params
     # With temperature 0 the caller asked for the same answer every time, so the noise is the same every time too.
@@ -163,7 +166,8 @@ def cut_answer(last: Delta, text: str, tokens: int) -> AnswerCut:
     return AnswerCut(f"{why}: {text[-60:]!r}", text)
 
 
-def _refused_for_good(refusal: AnswerRefused, draws: int) -> AnswerRefused:
+def refused_for_good(refusal: AnswerRefused, draws: int) -> AnswerRefused:
+    """Return the error of an answer that was refused in all draws; the last one's refusal is given."""
     error = AnswerRefused(f"{draws} answers were refused; the last, {refusal.text!r}, because: {refusal}", refusal.text)
     error.__cause__ = refusal.__cause__
     return error

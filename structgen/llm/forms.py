@@ -11,10 +11,10 @@ from typing_extensions import override
 
 from structgen._reasons import encodable, validation_reason
 from structgen.engine.request import GrammarSpec
-from structgen.errors import AnswerRefused, InvalidRequest, ToolError
+from structgen.errors import AnswerRefused, GrammarLimitExceeded, InvalidRequest, ToolError, UnsupportedSchema
 from structgen.llm.calls import CallFormat, Tool, ToolCall
 from structgen.llm.instructions import describe_choices, describe_pattern, describe_schema
-from structgen.llm.json_schema import bounded_nesting, check_instance, close_objects
+from structgen.llm.json_schema import bounded_nesting, close_objects
 from structgen.llm.typed_dicts import adapter_of
 
 if TYPE_CHECKING:
@@ -83,9 +83,9 @@ class ChoiceForm(TextForm):
 class SchemaForm(AnswerForm):
     """JSON under a JSON Schema; read as ``json.loads`` reads it."""
 
-    def __init__(self, schema: Mapping[str, object]) -> None:
+    def __init__(self, schema: Mapping[str, object], on_unsupported: str = "error") -> None:
         self._schema = dict(schema)
-        self.grammar = GrammarSpec("json_schema", self._schema)
+        self.grammar = _schema_grammar(self._schema, on_unsupported)
         with bounded_nesting():
             self.instructions = describe_schema(self._schema)
 
@@ -93,18 +93,16 @@ class SchemaForm(AnswerForm):
     def read(self, text: str) -> object:
         try:
             value = json.loads(text)
-            wrong = check_instance(value, self._schema)
-        except RecursionError as error:
+            _validate(self._schema, text)
+        except (RecursionError, GrammarLimitExceeded) as error:
             raise AnswerRefused("The JSON is nested too deeply.", text) from error
-        if wrong is not None:
-            raise AnswerRefused(wrong, text)
         return value
 
 
 class TypeForm(AnswerForm):
     """JSON that pydantic makes a value of a Python type of."""
 
-    def __init__(self, kind: Any) -> None:
+    def __init__(self, kind: Any, on_unsupported: str = "error") -> None:
         from pydantic import PydanticUserError
 
         try:
@@ -115,13 +113,16 @@ class TypeForm(AnswerForm):
         with bounded_nesting():
             schema = close_objects(schema)
             self.instructions = describe_schema(schema)
-        self.grammar = GrammarSpec("json_schema", schema)
+        self.grammar = _schema_grammar(schema, on_unsupported)
+        self._also = schema if on_unsupported == "validate" else None
 
     @override
     def read(self, text: str) -> object:
         from pydantic import ValidationError
 
         try:
+            if self._also is not None:
+                _validate(self._also, text)
             return self._adapter.validate_json(text)
         except ValidationError as error:
             raise AnswerRefused(validation_reason(error), text) from error
@@ -151,7 +152,28 @@ class CallForm(AnswerForm):
         return ToolCall(call.name, call.arguments, tool)
 
 
-def answer_form(schema: object = None, regex: str | None = None, choice: Sequence[str] | None = None) -> AnswerForm:
+def _schema_grammar(schema: Mapping[str, object], on_unsupported: str) -> GrammarSpec:
+    return GrammarSpec("json_schema", schema, {} if on_unsupported == "error" else {"on_unsupported": on_unsupported})
+
+
+def _validate(schema: Mapping[str, object], text: str) -> None:
+    """Refuse JSON that is not valid under ``schema``."""
+    from structgen.grammars.json_schema.validation import SchemaValidator
+
+    try:
+        refusal = SchemaValidator(schema).refusal(text.encode("utf-8", "surrogatepass"))
+    except UnsupportedSchema:  # a schema that the validator does not take has a grammar that is exact
+        return
+    if refusal is not None:
+        raise AnswerRefused(f"{refusal.path or 'The value'}: {refusal.why}", text)
+
+
+def answer_form(
+    schema: object = None,
+    regex: str | None = None,
+    choice: Sequence[str] | None = None,
+    on_unsupported: str = "error",
+) -> AnswerForm:
     """Return the form that the caller's arguments ask for.
 
     Parameters
@@ -162,6 +184,8 @@ def answer_form(schema: object = None, regex: str | None = None, choice: Sequenc
         A pattern.
     choice : sequence of str or None
         The texts to choose from.
+    on_unsupported : {"error", "validate"}
+        What is done with keywords of a schema that no grammar holds, as `compile_json_schema` has it.
 
     Raises
     ------
@@ -171,10 +195,14 @@ def answer_form(schema: object = None, regex: str | None = None, choice: Sequenc
     given = [name for name, value in (("schema", schema), ("regex", regex), ("choice", choice)) if value is not None]
     if len(given) > 1:
         raise InvalidRequest(f"{' and '.join(given)}: an answer has one form; give one of them")
+    if on_unsupported not in ("error", "validate"):
+        raise InvalidRequest(f"on_unsupported: is 'error' or 'validate', not {on_unsupported!r}")
+    if on_unsupported == "validate" and schema is None:
+        raise InvalidRequest("on_unsupported: is about a schema; give one, or leave it out")
     if regex is not None:
         return RegexForm(regex)
     if choice is not None:
         return ChoiceForm(choice)
     if schema is None:
         return TextForm()
-    return SchemaForm(schema) if isinstance(schema, Mapping) else TypeForm(schema)
+    return SchemaForm(schema, on_unsupported) if isinstance(schema, Mapping) else TypeForm(schema, on_unsupported)

@@ -120,6 +120,7 @@ class LLM:
         chat_template: bool = True,
         show_schema: bool = True,
         return_details: bool = False,
+        on_unsupported: str = "error",
     ) -> Any:
         """Answer one prompt or a list of them.
 
@@ -138,14 +139,19 @@ class LLM:
         sampling_params : SamplingParams, optional
             How tokens are chosen. By default the most likely ones are, and at most 512.
         retries : int
-            How often to draw again when the type's own validators refuse a well-formed answer. The reason is shown to
-            the model, and draws after the first leave temperature 0 for 0.7.
+            How often to draw again when the type's own validators refuse a well-formed answer, or the schema does where
+            it was not all in the grammar. The reason is shown to the model, and draws after the first leave
+            temperature 0 for 0.7.
         chat_template : bool
             False: the prompts are raw text for the model to continue.
         show_schema : bool
             False: the model is not told about the form, only held to it.
         return_details : bool
             True: :class:`~structgen.llm.Answer` objects come back.
+        on_unsupported : {"error", "validate"}
+            What is done where the schema has a keyword that no grammar holds exactly (``uniqueItems`` over objects, a
+            pattern with backreferences): it is refused; or the grammar leaves it out, and the finished answer is
+            validated and drawn again as often as ``retries`` says.
 
         Returns
         -------
@@ -161,7 +167,7 @@ class LLM:
         AnswerCut, AnswerRefused, GenerationError
             There is no whole, valid answer.
         """
-        return Generator(self._asker, answer_form(schema, regex, choice))(
+        return Generator(self._asker, answer_form(schema, regex, choice, on_unsupported))(
             prompts,
             sampling_params=sampling_params,
             retries=retries,
@@ -182,6 +188,7 @@ class LLM:
         retries: int = 2,
         show_schema: bool = True,
         return_details: bool = False,
+        on_unsupported: str = "error",
     ) -> Any:
         """Answer one conversation or a list of them.
 
@@ -192,7 +199,7 @@ class LLM:
         tools : sequence, optional
             Functions under ``@structgen.tool``, or OpenAI tool dictionaries. The answer is then one validated
             :class:`~structgen.llm.ToolCall`; ``call.run()`` runs it.
-        schema, regex, choice, sampling_params, retries, show_schema, return_details
+        schema, regex, choice, sampling_params, retries, show_schema, return_details, on_unsupported
             As in :meth:`generate`, as are what is returned and raised.
         """
         several = are_conversations(messages)
@@ -200,7 +207,7 @@ class LLM:
             read = [read_messages(one, f"messages[{place}]") for place, one in enumerate(messages)]
         else:
             read = [read_messages(messages)]
-        form, offered = self._form(schema, regex, choice, tools)
+        form, offered = self._form(schema, regex, choice, tools, on_unsupported)
         questions = [
             Question(form, messages=tuple(conversation), tools=offered, show_form=show_schema) for conversation in read
         ]
@@ -223,8 +230,9 @@ class LLM:
     ) -> Iterator[Any]:
         """Answer a prompt or one conversation, and yield the text as it comes.
 
-        The text is held to its form, and not validated beyond it. Closing the iterator aborts the request. Everything
-        that can be known to be wrong is raised by this call and not by the first ``next``.
+        The text is held to its form, and not validated beyond it: there is no ``on_unsupported`` here. Closing the
+        iterator aborts the request. Everything that can be known to be wrong is raised by this call and not by the
+        first ``next``.
 
         Parameters
         ----------
@@ -250,16 +258,21 @@ class LLM:
         return deltas if return_details else _texts(deltas)
 
     def generator(
-        self, schema: Any = None, *, regex: str | None = None, choice: Sequence[str] | None = None
+        self,
+        schema: Any = None,
+        *,
+        regex: str | None = None,
+        choice: Sequence[str] | None = None,
+        on_unsupported: str = "error",
     ) -> Generator:
-        """Return a function from prompts to answers of one form, its grammar compiled now.
+        """Return a function from prompts to answers of one form as in :meth:`generate`, its grammar compiled now.
 
         Raises
         ------
         GrammarError, InvalidRequest
             As in :meth:`generate`.
         """
-        form = answer_form(schema, regex, choice)
+        form = answer_form(schema, regex, choice, on_unsupported)
         self._asker.prepare(form)
         return Generator(self._asker, form)
 
@@ -276,10 +289,17 @@ class LLM:
         self.close()
 
     def _form(
-        self, schema: Any, regex: str | None, choice: Sequence[str] | None, tools: Sequence[Any] | None
+        self,
+        schema: Any,
+        regex: str | None,
+        choice: Sequence[str] | None,
+        tools: Sequence[Any] | None,
+        on_unsupported: str = "error",
     ) -> tuple[AnswerForm, tuple[Tool, ...]]:
         if tools is None:
-            return answer_form(schema, regex, choice), ()
+            return answer_form(schema, regex, choice, on_unsupported), ()
+        if on_unsupported != "error":
+            raise InvalidRequest("on_unsupported: is about a schema, and not about tools; leave it out")
         if schema is not None or regex is not None or choice is not None:
             raise InvalidRequest("tools: with tools the answer is a call; leave schema, regex and choice out")
         offered = as_tools(tools)
@@ -316,7 +336,8 @@ def generate(prompts: str | Sequence[str], **options: Any) -> Any:
     """Answer one prompt or a list of them with the default model; everything is as in :meth:`LLM.generate`."""
     # Checked here too: the first call fetches and loads a model, and a wrong argument should not wait for that.
     as_prompts(prompts)
-    answer_form(*(options.get(name) for name in ("schema", "regex", "choice")))
+    forms = (options.get(name) for name in ("schema", "regex", "choice"))
+    answer_form(*forms, on_unsupported=options.get("on_unsupported", "error"))
     read_sampling_params(options.get("sampling_params"))
     check_retries(options.get("retries", 0))
     return default_llm().generate(prompts, **options)

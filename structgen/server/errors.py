@@ -61,6 +61,7 @@ _CODES: dict[type[errors.StructgenError], tuple[int, str | None, str]] = {
     errors.GrammarLimitExceeded: (400, None, "grammar_limit_exceeded"),
     errors.GrammarError: (400, None, "invalid_grammar"),
     errors.ToolError: (400, "tools", "invalid_tool"),
+    errors.AnswerRefused: (422, "response_format", "answer_refused"),
     errors.EngineClosed: (503, None, "engine_closed"),
     errors.RequestError: (400, None, "invalid_value"),
 }

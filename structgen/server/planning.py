@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
 from structgen.engine.request import GrammarSpec, SamplingParams
 from structgen.errors import GrammarError, InvalidRequest, UnsupportedSchema
+from structgen.grammars import check_openai_strict
 from structgen.llm import LLM
 from structgen.llm.calls import Tool, as_tools
 from structgen.llm.forms import SchemaForm, TextForm
@@ -45,6 +46,8 @@ class Plan:
         What a call must be; ``None`` when nothing may be called.
     must_call : bool
         Whether the answer is a call and nothing else.
+    validate : callable or None
+        Reads the whole content where its grammar may be wider than its schema; raises `AnswerRefused`.
     """
 
     prompt_token_ids: tuple[int, ...]
@@ -52,6 +55,7 @@ class Plan:
     content_grammar: GrammarSpec | None
     call_grammar: GrammarSpec | None
     must_call: bool
+    validate: Callable[[str], object] | None = None
 
 
 class _ContentWithTools(TextForm):
@@ -72,6 +76,7 @@ def plan_completion(llm: LLM, request: ChatCompletionRequest) -> Plan:
     InvalidRequest
         A message or a value is wrong.
     """
+    _check_strict_tools(request)
     with _naming("tools"):
         tools = as_tools([tool.as_dict() for tool in request.tools]) if request.tools else []
     callable_tools, must_call = _choose(request, tools)
@@ -81,7 +86,17 @@ def plan_completion(llm: LLM, request: ChatCompletionRequest) -> Plan:
     form = _content_form(request)
     if form.grammar is not None:
         _prepare_content(llm, form.grammar, request)
-    return Plan(_prompt(llm, request, form, ()), params, form.grammar, None, False)
+    asked = request.response_format
+    is_wide = isinstance(asked, JsonSchemaFormat) and asked.on_unsupported == "validate"
+    validate = form.read if is_wide else None
+    return Plan(_prompt(llm, request, form, ()), params, form.grammar, None, False, validate)
+
+
+def _check_strict_tools(request: ChatCompletionRequest) -> None:
+    for place, tool in enumerate(request.tools):
+        if tool.function.strict and tool.function.parameters is not None:
+            with _naming(f"tools[{place}].function.parameters"):
+                check_openai_strict(tool.function.parameters)
 
 
 def _plan_with_tools(
@@ -165,7 +180,9 @@ def _content_form(request: ChatCompletionRequest) -> TextForm | SchemaForm:
     asked = request.response_format
     if isinstance(asked, JsonSchemaFormat):
         with _naming(asked.place):
-            return SchemaForm(asked.source)
+            if asked.json_schema is not None and asked.json_schema.strict:
+                check_openai_strict(asked.source)
+            return SchemaForm(asked.source, asked.on_unsupported)
     return SchemaForm({"type": "object"}) if isinstance(asked, JsonObjectFormat) else TextForm()
 
 

@@ -73,7 +73,10 @@ class Message(_Part):
 
 
 class FunctionDefinition(_Part):
-    """A function that the model may call. Its arguments are always held to its schema, ``strict`` or not."""
+    """A function that the model may call. Its arguments are always held to its schema.
+
+    With ``strict`` that must lie in OpenAI's strict subset.
+    """
 
     name: str = Field(pattern=f"^{TOOL_NAME}$")
     description: str | None = None
@@ -147,7 +150,7 @@ class JsonObjectFormat(_Part):
 
 
 class NamedSchema(_Part):
-    """A JSON Schema in OpenAI's wrapping. It is always held exactly, ``strict`` or not."""
+    """A JSON Schema in OpenAI's wrapping. It is always held; with ``strict`` it must lie in OpenAI's strict subset."""
 
     name: str | None = None
     description: str | None = None
@@ -156,10 +159,15 @@ class NamedSchema(_Part):
 
 
 class JsonSchemaFormat(_Part):
-    """JSON under a schema, in the nested form (``json_schema.schema``) or the bare one (``schema``)."""
+    """JSON under a schema, in the nested form (``json_schema.schema``) or the bare one (``schema``).
+
+    With ``on_unsupported="validate"``, which OpenAI does not have, a keyword that no grammar holds is left out of it;
+    the finished text is then validated, drawn again if need be, and sent in one piece also where it is streamed.
+    """
 
     type: Literal["json_schema"]
     json_schema: NamedSchema | None = None
+    on_unsupported: Literal["error", "validate"] = "error"
     bare_schema: JsonObject | None = Field(default=None, alias="schema")
 
     @model_validator(mode="after")

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from structgen.engine.client import DeltaStream
 from structgen.engine.request import Delta, GrammarSpec, Request, SamplingParams, TokenLogprobs
-from structgen.errors import BudgetTooSmall, PromptTooLong
+from structgen.errors import AnswerRefused, BudgetTooSmall, PromptTooLong
 from structgen.llm import LLM
+from structgen.llm.asking import params_of_draw, refused_for_good
 from structgen.llm.calls import CallDelta
 from structgen.server.planning import Plan
 from structgen.server.responses import FinishReason
 
 __all__ = ["Ended", "Event", "TextPiece", "Turn"]
+
+_DRAWS = 3
+"""So often a text that must be validated is drawn at most."""
+_CHOICES = 1 << 16
+"""More than a request can have, so that all draws of all of them are different ones."""
 
 
 @dataclass(frozen=True)
@@ -89,6 +95,8 @@ class Turn:
         """
         if self._plan.must_call:
             return self._call()
+        if self._plan.validate is not None:
+            return self._validated_text(self._plan.validate)
         return self._text() if self._plan.call_grammar is None else self._text_or_call()
 
     def abort(self) -> None:
@@ -98,9 +106,9 @@ class Turn:
             self._llm.client.abort(self._request_id)
 
     def _submit(
-        self, prompt_token_ids: tuple[int, ...], params: SamplingParams, grammar: GrammarSpec | None
+        self, prompt_token_ids: tuple[int, ...], params: SamplingParams, grammar: GrammarSpec | None, draw: int = 0
     ) -> DeltaStream:
-        request = Request(prompt_token_ids, params, grammar, self._choice)
+        request = Request(prompt_token_ids, params, grammar, self._choice + _CHOICES * draw)
         deltas = self._llm.client.submit(request)
         self._request_id = request.request_id
         if self._aborted:  # between two requests: abort() has seen the first one's id
@@ -118,6 +126,25 @@ class Turn:
                 yield TextPiece(delta.text, delta.logprobs)
             if delta.finish_reason is not None:
                 yield self._end("length" if delta.finish_reason == "length" else "stop")
+
+    def _validated_text(self, validate: Callable[[str], object]) -> Iterator[Event]:
+        """Text that is held back until it is whole, and drawn again where it is refused."""
+        deltas = list(self._received())
+        for draw in range(1, _DRAWS + 1):
+            try:
+                if deltas[-1].complete:
+                    validate("".join(delta.text for delta in deltas))
+                break
+            except AnswerRefused as refusal:
+                if draw == _DRAWS:
+                    raise refused_for_good(refusal, draw) from None
+            self._token_ids.clear()
+            params = params_of_draw(self._plan.sampling_params, draw)
+            self._deltas = self._submit(self._plan.prompt_token_ids, params, self._plan.content_grammar, draw)
+            deltas = list(self._received())
+        logprobs = tuple(entry for delta in deltas for entry in delta.logprobs)
+        yield TextPiece("".join(delta.text for delta in deltas), logprobs)
+        yield self._end("length" if deltas[-1].finish_reason == "length" else "stop")
 
     def _text_or_call(self) -> Iterator[Event]:
         """Free text; when it opens a call, the call. White space before a call is no content."""

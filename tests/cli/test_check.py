@@ -187,10 +187,10 @@ def test_options_reach_the_compiler(structgen: Run, error_of: Error, tmp_path: P
 
 
 def test_the_strict_subset_of_openai_is_asked_for(structgen: Run, error_of: Error, person: Path):
-    status, stdout, _ = structgen("check", person, "--openai-strict")
+    status, stdout, _ = structgen("check", person, "--profile", "openai-strict")
     assert status == 1
     assert stdout.startswith(f"{person}: UnsupportedSchema at /properties/tags: 'required': every property is required")
-    assert "is about schemas" in error_of("check", "--regex", "a", "--openai-strict")
+    assert "is about schemas" in error_of("check", "--regex", "a", "--profile", "openai-strict")
 
 
 def test_a_tokenizer_or_a_model_gives_the_vocabulary(structgen: Run, person: Path, tiny_folder: Path):
@@ -224,3 +224,61 @@ def test_a_question_that_is_none_is_one_line(error_of: Error, person: Path):
     assert "give one of them" in error_of("check", person, person, "--text", "a")
     assert "give one file" in error_of("check", person, person, "--regex", "a")
     assert "give one of them" in error_of("check", person, "--model", "a", "--tokenizer", "b")
+
+
+@pytest.mark.parametrize(
+    ("text", "hint"),
+    [
+        (b'{"name": "a", "age": 1, "age": 1}', "the key 'age' comes twice in one object"),
+        (b'\xef\xbb\xbf{"name": "a", "age": 1}', "a byte order mark comes before the JSON; save the file without it"),
+        (b'{"name": "\xff", "age": 1}', "not UTF-8 at byte 10"),
+        (b'{"name": "\\ud800", "age": 1}', "half of a surrogate pair stands alone in it, which no text can have"),
+        (b'{"name": 5, "age": "x", "tags": 1}', "5 is not of type 'string' (at /name)"),
+        (b'{"name": "a", "age": "x", "tags": 1}', "'x' is not of type 'integer' (at /age)"),
+        (
+            b'{"name": "a", "age": 1, "tags": ["red", 3, "blue"]}',
+            "'blue' is not one of ['red', 'green', 3] (at /tags/2)",
+        ),
+    ],
+)
+def test_the_second_line_says_what_is_wrong_there(structgen: Run, person: Path, tmp_path: Path, text: bytes, hint: str):
+    instance = tmp_path / "instance.json"
+    instance.write_bytes(text)
+    status, stdout, _ = structgen("check", person, instance)
+    assert status == 1
+    assert stdout.splitlines()[2].strip().startswith(hint)
+
+
+def test_formats_are_read_as_the_grammar_reads_them(structgen: Run, tmp_path: Path):
+    schema = write(tmp_path / "s.json", '{"format": "date-time"}')
+    _, stdout, _ = structgen("check", schema, "--text", '"soon"')
+    assert "'soon' is not a 'date-time'" in stdout
+
+
+def test_a_schema_may_begin_with_a_byte_order_mark_and_is_not_empty(structgen: Run, error_of: Error, tmp_path: Path):
+    schema = tmp_path / "s.json"
+    schema.write_bytes(b'\xef\xbb\xbf{"type": "null"}')
+    assert structgen("check", schema)[0] == 0
+    assert "empty" in error_of("check", write(schema, " \n"))
+
+
+def test_what_the_grammar_leaves_out_is_said_and_validated(structgen: Run, tmp_path: Path):
+    schema = write(tmp_path / "s.json", '{"type": "array", "items": {"type": "object"}, "uniqueItems": true}')
+    status, stdout, _ = structgen("check", schema)
+    assert (status, "UnsupportedSchema at /uniqueItems" in stdout) == (1, True)
+    relaxed = ("check", schema, "--option", "on_unsupported=validate")
+    status, stdout, stderr = structgen(*relaxed, "--text", "[{}, {}]")
+    assert (status, stderr) == (1, "")
+    _, left_out, refused = stdout.splitlines()
+    assert left_out.strip().startswith("'uniqueItems' at /uniqueItems is not in the grammar")
+    assert "refused at its end, byte 8, by the validator: [{}, {}] has non-unique elements" in refused
+    status, stdout, _ = structgen(*relaxed, "--text", "[{}]", "--json")
+    assert (status, json.loads(stdout)["relaxed"][0]["keyword"]) == (0, "uniqueItems")
+
+
+def test_a_layout_is_an_option(structgen: Run, person: Path):
+    text = json.dumps({"name": "Ann", "age": 3}, indent=2)
+    asked = ("check", person, "--option", "whitespace=indent:2", "--text")
+    assert structgen(*asked, text)[0] == 0
+    assert structgen(*asked, text.replace("  ", " "))[0] == 1
+    assert structgen("check", person, "--option", 'whitespace=[",", ":"]', "--text", '{"name":"Ann","age":3}')[0] == 0

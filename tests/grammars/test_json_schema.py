@@ -381,6 +381,19 @@ def test_what_nothing_meets_is_unsatisfiable(vocabulary, schema):
         compile_json_schema(schema, vocabulary)
 
 
+def test_bounds_of_contains_that_contradict_each_other_leave_no_array(vocabulary):
+    automaton = compile_json_schema({"contains": {"type": "string"}, "maxContains": 0}, vocabulary)
+    assert automaton.accepts("1")
+    assert not automaton.accepts("[]")
+    assert not automaton.accepts("[1]")
+
+
+def test_elements_of_which_there_are_none_are_all_different(vocabulary):
+    automaton = compile_json_schema({"type": "array", "items": False, "uniqueItems": True}, vocabulary)
+    assert automaton.accepts("[]")
+    assert not automaton.accepts("[1]")
+
+
 def test_an_annotation_changes_nothing(vocabulary):
     schema = {"type": "string", "title": "t", "default": 3, "x-mine": {"pattern": "no"}, "format": "date"}
     assert compile_json_schema(schema, vocabulary, formats="annotate").accepts('"any"')

@@ -98,6 +98,13 @@ def test_every_bit_of_a_mask_equals_a_step(name):
     assert check_walks(automaton, source, walks=4, steps=14) >= 4
 
 
+@pytest.mark.parametrize("whitespace", ["indent:2", (", ", ": "), ("\r\n\t,", ":"), "compact"])
+@pytest.mark.parametrize("name", ["keys of any kind", "keys by pattern", "texts", "either", "anything"])
+def test_every_bit_of_a_mask_equals_a_step_in_every_layout(name, whitespace):
+    automaton = compile_json_schema(SCHEMAS[name], vocabulary_of(8), whitespace=whitespace)
+    assert check_walks(automaton, random.Random(f"{name} {whitespace}"), walks=3, steps=14) >= 3
+
+
 WORDS = r"^(\S+\s+){0,3}\S+$"
 WIDE = {
     "words by number": {"type": "string", "pattern": WORDS},

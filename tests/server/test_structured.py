@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict
 MESSAGES = [{"role": "user", "content": "What is the weather in Stockholm?"}]
 SCHEMA = {
     "type": "object",
-    "properties": {"unit": {"enum": ["celsius", "fahrenheit"]}, "days": {"$ref": "#/$defs/days"}},
+    "properties": {"unit": {"type": "string", "enum": ["celsius", "fahrenheit"]}, "days": {"$ref": "#/$defs/days"}},
     "required": ["unit", "days"],
     "additionalProperties": False,
     "$defs": {"days": {"type": "array", "items": {"type": "boolean"}}},

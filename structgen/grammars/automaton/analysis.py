@@ -150,30 +150,39 @@ def _compute(expr: Expr, facts: dict[Called, Facts], lengths: Lengths, known: di
         return _any_of(inner)
     if isinstance(expr, Repetition):
         if expr.low == 0:
-            return Facts(True, True, 0)
-        return Facts(inner[0].productive, inner[0].nullable, min(FAR, inner[0].tokens * expr.low))
+            return Facts(True, True, 0, is_indented=inner[0].is_indented)
+        return _all_of(inner * expr.low)
     if isinstance(expr, Joined):
         return _joined_facts(expr, inner)
     return Facts(True, False, 1)  # a special token
 
 
 def _all_of(inner: list[Facts]) -> Facts:
+    tokens = sum(f.tokens for f in inner)
     return Facts(
         all(f.productive for f in inner),
         all(f.nullable for f in inner),
-        min(FAR, sum(f.tokens for f in inner)),
+        min(FAR, tokens),
+        sum(f.growth for f in inner) if tokens < FAR else 0,
+        any(f.is_indented for f in inner),
     )
 
 
 def _any_of(inner: list[Facts]) -> Facts:
-    return Facts(any(f.productive for f in inner), any(f.nullable for f in inner), min(f.tokens for f in inner))
+    tokens, growth = min((f.tokens, f.growth) for f in inner)
+    return Facts(
+        any(f.productive for f in inner),
+        any(f.nullable for f in inner),
+        tokens,
+        growth,
+        any(f.is_indented for f in inner),
+    )
 
 
 def _joined_facts(expr: Joined, inner: list[Facts]) -> Facts:
     required = [f for f, (_, is_required) in zip(inner, expr.items, strict=False) if is_required]
-    if required:
-        return _all_of(required + [inner[-1]] * (len(required) - 1))
-    return _any_of(inner[:-1])
+    found = _all_of(required + [inner[-1]] * (len(required) - 1)) if required else _any_of(inner[:-1])
+    return found._replace(is_indented=any(f.is_indented for f in inner))
 
 
 def _refuse_left_recursion(order: list[Rule], facts: dict[Called, Facts], lengths: Lengths) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 
 from structgen.errors import EmptyLanguage
 from structgen.grammars.automaton import walk
-from structgen.grammars.automaton._jit import Int32Array, Int32Table, Int64Array
+from structgen.grammars.automaton._jit import Int32Array, Int32Table, Int64Array, UInt8Array
 from structgen.grammars.automaton.analysis import analyse, callees
 from structgen.grammars.automaton.facts import Called, Facts, Lengths
 from structgen.grammars.automaton.fill import advance_token, fill_mask, fill_masks
@@ -71,6 +71,10 @@ class Size(NamedTuple):
     rules: int
     registers: int
     bytes: int
+
+
+_STRIDE = 4096
+"""So many bytes of a text are walked at a time."""
 
 
 class StackAutomaton:
@@ -160,7 +164,15 @@ class StackAutomaton:
     def advance_bytes(self, state: int, text: bytes) -> int:
         """The state after ``text``, 0 where it cannot come."""
         array = np.frombuffer(bytearray(text), np.uint8)
-        return self._run(lambda memory: walk.advance(memory, array, 0, len(array), state))
+        for first in range(0, len(array), _STRIDE):  # what stops for want of something begins its stride again
+            end = min(first + _STRIDE, len(array))
+            state = self._advance(array, first, end, state)
+            if not state:
+                break
+        return state
+
+    def _advance(self, array: UInt8Array, first: int, end: int, state: int) -> int:
+        return self._run(lambda memory: walk.advance(memory, array, first, end, state))
 
     def fill_mask(self, state: int, row: Int32Array, budget: int = NO_BUDGET) -> int:
         """Write the mask of ``state``, end tokens included; returns 0, or `NO_STATE_THERE` or `NO_ROW`.
@@ -218,7 +230,7 @@ class StackAutomaton:
         first, count = self._items_of(state)
         states, items = self._tables[STATES], self._tables[ITEMS]
         found = {int(states[items[place, 0], S_RULE]) for place in range(first, first + count) if items[place, 0]}
-        return list(dict.fromkeys(self._holder(self._book.rules[number]) for number in sorted(found)))
+        return list(dict.fromkeys(self._holder(self._book.rules[number][0]) for number in sorted(found)))
 
     def _holder(self, one: Called) -> Called:
         """The rule that holds a value, where there is only one."""

@@ -37,6 +37,14 @@ class Facts(NamedTuple):
     """The empty string matches."""
     tokens: int
     """So many tokens suffice for the shortest match that was found; `FAR` where single tokens cannot spell it."""
+    growth: int = 0
+    """So many more where that match stands one level deeper in a text that is indented."""
+    is_indented: bool = False
+    """Some match is written in another way where it stands deeper."""
+
+    def at(self, depth: int) -> int:
+        """Tokens that suffice for a match inside so many objects and arrays."""
+        return min(FAR, self.tokens + self.growth * depth)
 
 
 class Lengths(NamedTuple):

@@ -23,7 +23,7 @@ from structgen.grammars.automaton.tables import (
     WORDS,
     Tables,
 )
-from structgen.grammars.automaton.value_facts import member_tokens, other_tokens, value_tokens
+from structgen.grammars.automaton.value_facts import element_tokens, member_tokens, other_tokens, value_tokens
 from structgen.grammars.expr import Rule
 from structgen.grammars.values import ArraySpec, ObjectSpec
 
@@ -37,6 +37,8 @@ def write_object(
     keys: int,
     number_of: Callable[[Rule], int],
     facts: Mapping[Called, Facts],
+    layout: int,
+    depth: int,
     *,
     spellable: bool,
 ) -> int:
@@ -52,6 +54,10 @@ def write_object(
         A rule's number.
     facts : dict
         Of all rules.
+    layout : int
+        The number of its layout (see `layouts`).
+    depth : int
+        How many objects and arrays hold it, where that matters.
     spellable : bool
         Whether every byte is a token, so that keys can be counted in bytes.
     """
@@ -59,8 +65,8 @@ def write_object(
         (
             -1 if value is None else number_of(value),
             int(name in spec.required),
-            member_tokens(spec, name, facts) if spellable else FAR,
-            FAR if value is None else value_tokens(spec, value, facts),
+            member_tokens(spec, name, facts, depth) if spellable else FAR,
+            FAR if value is None else value_tokens(spec, value, facts, depth),
         )
         for name, value in enumerate(spec.values)
     ]
@@ -68,8 +74,8 @@ def write_object(
         (
             number_of(one.value),
             _mask(one.meets),
-            other_tokens(spec, entry, facts) if spellable else FAR,
-            value_tokens(spec, one.value, facts),
+            other_tokens(spec, entry, facts, depth) if spellable else FAR,
+            value_tokens(spec, one.value, facts, depth),
         )
         for entry, one in enumerate(spec.others)
     ]
@@ -91,18 +97,33 @@ def write_object(
         spec.obligations,
         (len(names) + 31) // 32,
         int(spec.is_set),
-        int(spec.spaced),
+        layout,
     )
     return tables.append(OBJECTS, N_OBJECTS, [row])
 
 
 def write_array(
-    tables: Tables, spec: ArraySpec, rule: int, number_of: Callable[[Rule], int], facts: Mapping[Called, Facts]
+    tables: Tables,
+    spec: ArraySpec,
+    rule: int,
+    number_of: Callable[[Rule], int],
+    facts: Mapping[Called, Facts],
+    layout: int,
+    depth: int,
+    *,
+    spellable: bool,
 ) -> int:
-    """Write ``spec``; returns its number."""
+    """Write ``spec``, as `write_object` does; returns its number."""
     places: list[tuple[int, ...]] = []
     for ways in (*spec.prefix, spec.rest):
-        rows = [(number_of(way.value), _mask(way.counts), min(1 + facts[way.value].tokens, FAR)) for way in ways]
+        rows = [
+            (
+                number_of(way.value),
+                _mask(way.counts),
+                element_tokens(spec, way.value, facts, depth) if spellable else FAR,
+            )
+            for way in ways
+        ]
         may, must = (_mask(combine(way.counts for way in ways)) for combine in (_union, _intersection))
         places.append((tables.append(WAYS, N_WAYS, rows), len(rows), may, must))
     counters = [word for one in spec.contains for word in (one.low, -1 if one.high is None else one.high)]
@@ -114,7 +135,7 @@ def write_array(
         -1 if spec.high is None else spec.high,
         len(spec.contains),
         tables.append(WORDS, N_WORDS, [(word,) for word in counters]),
-        int(spec.spaced),
+        layout,
     )
     return tables.append(ARRAYS, N_ARRAYS, [row])
 

@@ -19,21 +19,32 @@ import numpy as np
 
 from structgen.grammars.automaton._jit import Memory, compiled, inner, int64
 from structgen.grammars.automaton.determinize import after_call, next_state, start_state
-from structgen.grammars.automaton.registers import (
-    after_item,
-    after_name,
-    after_other,
-    first_array,
-    first_object,
-    may_come,
-    way_of,
+from structgen.grammars.automaton.frame_distances import after_member, bit_at, bits_of, frame_distance, place_ahead
+from structgen.grammars.automaton.frame_places import (
+    AFTER_ITEM,
+    AFTER_KEY,
+    AFTER_MEMBER,
+    BEFORE_ITEM,
+    BEFORE_KEY,
+    BEFORE_VALUE,
+    EXACT,
+    OPEN_ARRAY,
+    OPEN_OBJECT,
+    SPACES,
+    START_ARRAY,
+    START_OBJECT,
+    is_prescribed,
+    layout_of,
+    may_follow,
+    piece_at,
 )
-from structgen.grammars.automaton.spellings import extended_keys, longer_spelling
-from structgen.grammars.automaton.string_keys import key_interval, key_label, key_name, key_others, key_rest, other_rest
+from structgen.grammars.automaton.layouts import FLEXIBLE, space_length
+from structgen.grammars.automaton.registers import after_item, first_array, first_object, may_come, way_of
+from structgen.grammars.automaton.spellings import longer_spelling
+from structgen.grammars.automaton.string_keys import key_label, key_others
 from structgen.grammars.automaton.strings import key_start
 from structgen.grammars.automaton.tables import (
     A_RULE,
-    A_SPACED,
     ARRAY_RULE,
     ARRAYS,
     CALLS,
@@ -45,11 +56,9 @@ from structgen.grammars.automaton.tables import (
     FAR,
     FRAME_HASH,
     H_RULE,
-    H_VALUE_COST,
     L_RULE,
     N_RULE,
     N_STATES,
-    N_VALUE_COST,
     NAMES,
     NO_SPELLING,
     NO_STATE,
@@ -57,15 +66,12 @@ from structgen.grammars.automaton.tables import (
     O_FIRST_OTHER,
     O_IS_SET,
     O_RULE,
-    O_SPACED,
     OBJECT_RULE,
     OBJECTS,
     OTHERS,
-    R_DISTANCE,
     R_KEYS,
     R_MAY_END,
     R_MORE,
-    R_NEXT,
     R_SPEC,
     R_WAYS,
     REGISTERS,
@@ -86,7 +92,6 @@ from structgen.grammars.automaton.tables import (
     U_NODE,
     UNKNOWN_SPELLING,
     WAYS,
-    Y_COST,
     Y_RULE,
     cell,
     get_count,
@@ -98,7 +103,6 @@ from structgen.grammars.automaton.tables import (
 
 __all__ = [
     "NEW_LINE",
-    "SPACES",
     "after_declared",
     "after_space",
     "after_undeclared",
@@ -110,11 +114,6 @@ __all__ = [
     "start_of",
     "undeclared_ways",
 ]
-
-# Where in a frame; the place of a state is one of these times SPACES, plus how far white space has come.
-START_OBJECT, OPEN_OBJECT, AFTER_KEY, BEFORE_VALUE, AFTER_MEMBER, BEFORE_KEY = range(1, 7)
-START_ARRAY, OPEN_ARRAY, AFTER_ITEM, BEFORE_ITEM = range(7, 11)
-SPACES = 128
 
 # White space: none yet; one space, after which there is no more; a line feed and 0, 1, ... MAX_INDENT spaces.
 NO_SPACE, ONE_SPACE, NEW_LINE = range(3)
@@ -146,7 +145,7 @@ def _frame(m: Memory, place: int, register: int, label: int, text: int) -> int:
         ):
             return state
         slot = (slot + 1) & last
-    distance = _distance(m, place, register, label)  # which may make states of keys
+    distance = frame_distance(m, place, register, label)  # which may make states of keys
     state = get_count(m, N_STATES)
     need(m, STATES, state + 1)
     put(m, STATES, state, S_PLACE, place)
@@ -166,103 +165,18 @@ def _frame(m: Memory, place: int, register: int, label: int, text: int) -> int:
 def _describe(m: Memory, state: int, place: int, register: int, label: int) -> None:
     spec = cell(m, REGISTERS, register, R_SPEC)
     rule = cell(m, OBJECTS, spec, O_RULE) if spec >= 0 else cell(m, ARRAYS, -1 - spec, A_RULE)
-    kind, calls = place // SPACES, 0
-    if kind == BEFORE_VALUE:
-        calls = 1 if label >= 0 else _bits(-1 - label)
+    kind, calls, layout = place % EXACT // SPACES, 0, layout_of(m, register)
+    if place < 0 or (layout != FLEXIBLE and place // EXACT < space_length(m, layout, piece_at(m, layout, kind))):
+        calls = 0
+    elif kind == BEFORE_VALUE:
+        calls = 1 if label >= 0 else bits_of(-1 - label)
     elif kind in (OPEN_ARRAY, BEFORE_ITEM):
-        calls = _bits(cell(m, REGISTERS, register, R_WAYS))
+        calls = bits_of(cell(m, REGISTERS, register, R_WAYS))
+    # Behind prescribed white space nothing comes but what is called.
+    is_passed = layout != FLEXIBLE and calls > 0 and (kind != OPEN_ARRAY or place >= EXACT)
     put(m, STATES, state, S_RULE, rule)
     put(m, STATES, state, S_CALL_COUNT, calls)
-    put(m, STATES, state, S_FLAGS, F_FRAME | F_BYTES | (F_CALLS if calls else 0))
-
-
-@inner
-def _bits(mask: int) -> int:
-    count = 0
-    while mask:
-        count += mask & 1
-        mask >>= 1
-    return count
-
-
-@inner
-def _length(mask: int) -> int:
-    """One more than the place of the highest bit that is set."""
-    length = 0
-    while mask >> length:
-        length += 1
-    return length
-
-
-@inner
-def _bit_at(mask: int, number: int) -> int:
-    """The place of the bit that is number ``number`` among those set."""
-    place = 0
-    while True:
-        if (mask >> place) & 1:
-            if number == 0:
-                return place
-            number -= 1
-        place += 1
-
-
-@inner
-def _distance(m: Memory, place: int, register: int, label: int) -> int:
-    rest = cell(m, REGISTERS, register, R_DISTANCE)
-    if place < 0:
-        return _key_distance(m, -place, register)
-    kind = place // SPACES
-    if kind in (START_OBJECT, START_ARRAY):
-        return rest + 1
-    if kind in (AFTER_KEY, BEFORE_VALUE):
-        return _value_distance(m, register, label) + (1 if kind == AFTER_KEY else 0)
-    if kind == BEFORE_KEY:
-        return _key_distance(m, key_start(m, cell(m, REGISTERS, register, R_KEYS)), register)
-    if kind == BEFORE_ITEM:  # the comma, which the elements' costs include, is there
-        return _item_distance(m, register) - 1
-    return rest
-
-
-@inner
-def _after(m: Memory, register: int, label: int, text: int, number: int) -> int:
-    """The register after the member with key ``label``, spelled ``text``, in number ``number`` of its ways."""
-    if label >= 0:
-        return after_name(m, register, label)
-    keys = extended_keys(m, cell(m, REGISTERS, register, R_KEYS), text)
-    return after_other(m, register, _bit_at(-1 - label, number), keys)
-
-
-@inner
-def _value_distance(m: Memory, register: int, label: int) -> int:
-    """Tokens that suffice for a value behind the key ``label`` and the rest."""
-    if label >= 0:
-        spec = cell(m, REGISTERS, register, R_SPEC)
-        cost = cell(m, NAMES, cell(m, OBJECTS, spec, O_FIRST_NAME) + label, N_VALUE_COST)
-        return cost + cell(m, REGISTERS, after_name(m, register, label), R_DISTANCE)
-    best = FAR
-    for way in range(_length(-1 - label)):
-        if ((-1 - label) >> way) & 1:
-            best = min(best, _other_distance(m, register, way))
-    return best
-
-
-@inner
-def _other_distance(m: Memory, register: int, way: int) -> int:
-    """Tokens that suffice for a value behind an undeclared key, taken in this way, and the rest."""
-    spec = cell(m, REGISTERS, register, R_SPEC)
-    cost = cell(m, OTHERS, cell(m, OBJECTS, spec, O_FIRST_OTHER) + way, H_VALUE_COST)
-    return cost + cell(m, REGISTERS, after_other(m, register, way, cell(m, REGISTERS, register, R_KEYS)), R_DISTANCE)
-
-
-@inner
-def _item_distance(m: Memory, register: int) -> int:
-    """Tokens that suffice for an element and the rest."""
-    ways, best = cell(m, REGISTERS, register, R_WAYS), FAR
-    for way in range(_length(ways)):
-        if (ways >> way) & 1:
-            cost = cell(m, WAYS, way_of(m, register, way), Y_COST)
-            best = min(best, cost + cell(m, REGISTERS, after_item(m, register, way), R_DISTANCE))
-    return best
+    put(m, STATES, state, S_FLAGS, F_FRAME | (0 if is_passed else F_BYTES) | (F_CALLS if calls else 0))
 
 
 @inner
@@ -276,25 +190,24 @@ def after_space(space: int, byte: int) -> int:
 
 
 @inner
-def _is_spaced(m: Memory, register: int) -> bool:
-    spec = cell(m, REGISTERS, register, R_SPEC)
-    return (cell(m, OBJECTS, spec, O_SPACED) if spec >= 0 else cell(m, ARRAYS, -1 - spec, A_SPACED)) == 1
-
-
-@inner
 def next_in_frame(m: Memory, state: int, byte: int) -> int:
     """The state of the same frame after ``byte``, or `NO_STATE`."""
     place, register = cell(m, STATES, state, S_PLACE), cell(m, STATES, state, S_REGISTER)
     label, text = cell(m, STATES, state, S_LABEL), cell(m, STATES, state, S_TEXT)
     if place < 0:
         return _next_in_key(m, -place, register, text, byte)
-    kind = place // SPACES
+    kind = place % EXACT // SPACES
     if kind == START_OBJECT:
         return _frame(m, OPEN_OBJECT * SPACES, register, 0, 0) if byte == _opening(m, register) else NO_STATE
     if kind == START_ARRAY:
         return _frame(m, OPEN_ARRAY * SPACES, register, 0, 0) if byte == ord("[") else NO_STATE
-    if byte == 0x20 or byte == 0x0A:
-        space = after_space(place % SPACES, byte) if _is_spaced(m, register) else -1
+    if layout_of(m, register) != FLEXIBLE:
+        if is_prescribed(m, register, place, byte):
+            return _frame(m, place + EXACT, register, label, text)
+        if not may_follow(m, register, place, byte):
+            return NO_STATE
+    elif byte == 0x20 or byte == 0x0A:
+        space = after_space(place % SPACES, byte)
         return _frame(m, kind * SPACES + space, register, label, text) if space >= 0 else NO_STATE
     if kind == AFTER_KEY:
         return _frame(m, BEFORE_VALUE * SPACES, register, label, text) if byte == ord(":") else NO_STATE
@@ -336,10 +249,10 @@ def _frame_callee(m: Memory, state: int, number: int) -> int:
     register, label = cell(m, STATES, state, S_REGISTER), cell(m, STATES, state, S_LABEL)
     spec = cell(m, REGISTERS, register, R_SPEC)
     if spec < 0:
-        return cell(m, WAYS, way_of(m, register, _bit_at(cell(m, REGISTERS, register, R_WAYS), number)), Y_RULE)
+        return cell(m, WAYS, way_of(m, register, bit_at(cell(m, REGISTERS, register, R_WAYS), number)), Y_RULE)
     if label >= 0:
         return cell(m, NAMES, cell(m, OBJECTS, spec, O_FIRST_NAME) + label, N_RULE)
-    return cell(m, OTHERS, cell(m, OBJECTS, spec, O_FIRST_OTHER) + _bit_at(-1 - label, number), H_RULE)
+    return cell(m, OTHERS, cell(m, OBJECTS, spec, O_FIRST_OTHER) + bit_at(-1 - label, number), H_RULE)
 
 
 @inner
@@ -347,9 +260,9 @@ def _frame_back(m: Memory, state: int, number: int) -> int:
     """The state to return to after call number ``number`` of ``state``."""
     register, label = cell(m, STATES, state, S_REGISTER), cell(m, STATES, state, S_LABEL)
     if cell(m, REGISTERS, register, R_SPEC) < 0:
-        way = _bit_at(cell(m, REGISTERS, register, R_WAYS), number)
+        way = bit_at(cell(m, REGISTERS, register, R_WAYS), number)
         return _frame(m, AFTER_ITEM * SPACES, after_item(m, register, way), 0, 0)
-    after = _after(m, register, label, cell(m, STATES, state, S_TEXT), number)
+    after = after_member(m, register, label, cell(m, STATES, state, S_TEXT), number)
     return _frame(m, AFTER_MEMBER * SPACES, after, 0, 0)
 
 
@@ -360,37 +273,6 @@ def _frame_back(m: Memory, state: int, number: int) -> int:
 def _open_key(m: Memory, register: int) -> int:
     """The state behind a key's opening quote."""
     return _next_in_key(m, key_start(m, cell(m, REGISTERS, register, R_KEYS)), register, NO_SPELLING, ord('"'))
-
-
-@inner
-def _key_distance(m: Memory, key: int, register: int) -> int:
-    """Tokens that suffice from within a key: to make it a declared one or an undeclared one, and for the rest."""
-    colon, best = 1 - cell(m, OBJECTS, cell(m, REGISTERS, register, R_SPEC), O_IS_SET), FAR
-    place = _place_ahead(m, key, register)
-    if place >= 0:
-        name = key_name(m, cell(m, REGISTERS, register, R_KEYS), place)
-        best = key_rest(m, key, place) + colon + _value_distance(m, register, name)
-    ways = key_others(m, key) & cell(m, REGISTERS, register, R_WAYS)
-    for way in range(_length(ways)):
-        if (ways >> way) & 1:
-            best = min(best, other_rest(m, key, 1 << way) + colon + _other_distance(m, register, way))
-    return best
-
-
-@inner
-def _place_ahead(m: Memory, key: int, register: int) -> int:
-    """The place of the declared name that the key is best to become: the one needed, else the first in the order of
-    the layout; -1 where it can become none.
-    """
-    first, end = key_interval(m, key)
-    found, best = -1, FAR
-    for place in range(first, end):
-        name = key_name(m, cell(m, REGISTERS, register, R_KEYS), place)
-        if name == cell(m, REGISTERS, register, R_NEXT):
-            return place
-        if name < best and may_come(m, register, name):
-            found, best = place, name
-    return found
 
 
 @inner
@@ -405,7 +287,7 @@ def _next_in_key(m: Memory, key: int, register: int, text: int, byte: int) -> in
             return _after_key(m, register, name, NO_SPELLING) if may_come(m, register, name) else NO_STATE
         return _after_key(m, register, -1 - ways, text) if ways else NO_STATE
     if ways == 0:
-        return _frame(m, -target, register, 0, NO_SPELLING) if _place_ahead(m, target, register) >= 0 else NO_STATE
+        return _frame(m, -target, register, 0, NO_SPELLING) if place_ahead(m, target, register) >= 0 else NO_STATE
     return _frame(m, -target, register, 0, longer_spelling(m, text, byte))
 
 
@@ -413,7 +295,7 @@ def _next_in_key(m: Memory, key: int, register: int, text: int, byte: int) -> in
 def _after_key(m: Memory, register: int, label: int, text: int) -> int:
     """The state behind a key's closing quote; a set of strings has no values."""
     if cell(m, OBJECTS, cell(m, REGISTERS, register, R_SPEC), O_IS_SET):
-        return _frame(m, AFTER_MEMBER * SPACES, _after(m, register, label, text, 0), 0, 0)
+        return _frame(m, AFTER_MEMBER * SPACES, after_member(m, register, label, text, 0), 0, 0)
     return _frame(m, AFTER_KEY * SPACES, register, label, text)
 
 

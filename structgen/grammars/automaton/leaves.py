@@ -271,7 +271,7 @@ def _first_bytes_of(m: Memory, state: int, live: Int64Array) -> None:
 
 @inner
 def _first_of_frame(live: Int64Array) -> None:
-    live[0] |= 1 << 0x0A
+    live[0] |= 1 << 0x09 | 1 << 0x0A | 1 << 0x0D
     live[1] |= 1 | 1 << (0x22 - 32) | 1 << (0x2C - 32) | 1 << (0x3A - 32)  # space, quote, comma, colon
     live[2] |= 1 << (0x5B - 64) | 1 << (0x5D - 64)  # brackets
     live[3] |= 1 << (0x7B - 96) | 1 << (0x7D - 96)

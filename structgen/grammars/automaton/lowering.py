@@ -5,10 +5,11 @@ A node is made after the one that follows it, so its distance to the end of the 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import chain, count, repeat
 from typing import NamedTuple
 
-from structgen.grammars.automaton.facts import Facts, Lengths, literal_distances, meant
+from structgen.grammars.automaton.facts import Facts, Lengths, literal_distances
 from structgen.grammars.automaton.tables import BYTES, CALL, FAR, FINAL, SPLIT, TOKEN
 from structgen.grammars.expr import (
     NEVER,
@@ -52,23 +53,28 @@ class Lowering:
         Number of the first node to make.
     rule : int
         Number of the rule.
-    rule_numbers, byteset_numbers : dict
-        Numbers of rules (and values, which are rules of their own) and byte sets; both grow as new ones are met.
+    number_of : callable
+        The number of a rule that this one calls, or of a value, which is a rule of its own.
+    byteset_numbers : dict
+        Numbers of byte sets; grows as new ones are met.
     facts : dict
         Of all rules and values.
+    depth : int
+        How many objects and arrays hold the rule, where that matters.
     """
 
     def __init__(
         self,
         first: int,
         rule: int,
-        rule_numbers: dict[Rule | Value, int],
+        number_of: Callable[[Rule | Value], int],
         byteset_numbers: dict[int, int],
         facts: dict[Rule | Value, Facts],
         lengths: Lengths,
+        depth: int = 0,
     ) -> None:
-        self._first, self._rule = first, rule
-        self._rule_numbers, self._byteset_numbers = rule_numbers, byteset_numbers
+        self._first, self._rule, self._depth = first, rule, depth
+        self._number_of, self._byteset_numbers = number_of, byteset_numbers
         self._facts, self._lengths = facts, lengths
         self.nodes: list[Node] = []
 
@@ -137,8 +143,7 @@ class Lowering:
         facts = self._facts[rule]
         if not facts.productive:
             return DEAD_END
-        number = self._rule_numbers.setdefault(meant(rule), len(self._rule_numbers))
-        return self._add(CALL, number, after, DEAD_END, facts.tokens + self._distance(after))
+        return self._add(CALL, self._number_of(rule), after, DEAD_END, facts.at(self._depth) + self._distance(after))
 
     def _split(self, nodes: list[int]) -> int:
         """A node that stands for any of ``nodes``."""

@@ -14,11 +14,13 @@ from typing import Any
 import numpy as np
 
 from structgen.grammars.automaton._jit import Int64Array, Memory, compiled, inner, int64
+from structgen.grammars.automaton.layouts import closing_cost
 from structgen.grammars.automaton.tables import (
     A_COUNTERS,
     A_FIRST_COUNTER,
     A_FIRST_PLACE,
     A_HIGH,
+    A_LAYOUT,
     A_LOW,
     A_PREFIX,
     ARRAYS,
@@ -37,6 +39,7 @@ from structgen.grammars.automaton.tables import (
     O_HIGH,
     O_IMPLICATIONS,
     O_KEYS,
+    O_LAYOUT,
     O_LOW,
     O_NAMES,
     O_OBLIGATIONS,
@@ -315,7 +318,8 @@ def _settle_object(m: Memory, row: int, spec: int) -> None:
     ordered, implied = cell(m, OBJECTS, spec, O_ORDERED), cell(m, OBJECTS, spec, O_IMPLICATIONS) > 0
     count, high = cell(m, REGISTERS, row, R_COUNT), cell(m, OBJECTS, spec, O_HIGH)
     wanted = _wanted(m, row, spec, -1)
-    missing, barrier, cost, opened = 0, names, 1, 0
+    missing, barrier, opened = 0, names, 0
+    cost = closing_cost(m, cell(m, OBJECTS, spec, O_LAYOUT))
     for one in range(names):
         opened += _is_open(m, row, spec, one)
         if wanted[one]:
@@ -479,7 +483,8 @@ def _settle_array(m: Memory, row: int, array: int) -> None:
 @inner
 def _array_distance(m: Memory, array: int, count: int, short: int) -> int:
     """Tokens that suffice for ``short`` more elements, each at its dearest, and the bracket."""
-    prefix, first, cost = cell(m, ARRAYS, array, A_PREFIX), cell(m, ARRAYS, array, A_FIRST_PLACE), 1
+    prefix, first = cell(m, ARRAYS, array, A_PREFIX), cell(m, ARRAYS, array, A_FIRST_PLACE)
+    cost = closing_cost(m, cell(m, ARRAYS, array, A_LAYOUT))
     while short > 0 and cost < FAR:
         place, dearest = min(count, prefix), 0
         for way in range(cell(m, PLACES, first + place, P_WAYS)):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import sys
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -13,6 +14,7 @@ from structgen.grammars.automaton.facts import Called, Facts, Lengths, meant
 from structgen.grammars.automaton.frame_tables import write_array, write_object
 from structgen.grammars.automaton.growth import Growth
 from structgen.grammars.automaton.interior_store import InteriorStore
+from structgen.grammars.automaton.layouts import FLEXIBLE, write_layout
 from structgen.grammars.automaton.lowering import Lowering
 from structgen.grammars.automaton.string_tables import StringTables
 from structgen.grammars.automaton.tables import (
@@ -46,16 +48,17 @@ from structgen.grammars.automaton.tables import (
     U_STATE,
     Tables,
 )
-from structgen.grammars.automaton.value_facts import is_spellable
+from structgen.grammars.automaton.value_facts import can_spell, is_spellable
 from structgen.grammars.byte_dfa import ByteDfa
 from structgen.grammars.expr import NEVER, Rule
+from structgen.grammars.json_layout import Layout
 from structgen.grammars.language import Language
-from structgen.grammars.values import ArrayValue, ObjectSpec, ObjectValue, Regular, StringValue
+from structgen.grammars.values import ArraySpec, ArrayValue, ObjectSpec, ObjectValue, Regular, StringValue
 
 __all__ = ["Base", "RuleBook", "base_of"]
 
-_AHEAD = 128
-"""So many rules are lowered when an automaton is made."""
+_AHEAD, _AHEAD_DEPTH = 128, 4
+"""So many rules are lowered when an automaton is made, those inside fewer objects and arrays where that matters."""
 
 
 class _KeySet(NamedTuple):
@@ -86,8 +89,8 @@ class RuleBook:
 
     Attributes
     ----------
-    rules : list of Called
-        By number.
+    rules : list of (Called, int)
+        By number; with how many objects and arrays hold it, 0 where it is written alike in all of them.
     """
 
     def __init__(
@@ -102,8 +105,9 @@ class RuleBook:
     ) -> None:
         self._facts, self._tables, self._make_room = facts, tables, growth.make_room
         self._lengths, self._interiors = lengths, interiors
-        self._numbers: dict[Called, int] = {start: 0}
-        self.rules: list[Called] = [start]
+        self._numbers: dict[tuple[Called, int], int] = {(start, 0): 0}
+        self.rules: list[tuple[Called, int]] = [(start, 0)]
+        self._layouts: dict[tuple[Layout, int], int] = {}
         self._byteset_numbers: dict[int, int] = {}
         self._keys: dict[_KeySet, int] = {}
         self._key_sets: dict[int, _KeySet] = {}
@@ -114,23 +118,24 @@ class RuleBook:
             self.rules += base.rules[1:]
             self._numbers.update((one, number) for one, number in base._numbers.items() if number)
             self._byteset_numbers.update(base._byteset_numbers)
+            self._layouts.update(base._layouts)
             self._keys.update(base._keys)
             self._key_sets.update(base._key_sets)
             self._strings = base._strings.copied(tables, self._make_room)
 
     def lower(self, number: int) -> None:
         """Write the rule of this number."""
-        one = meant(self.rules[number])
+        called, depth = self.rules[number]
+        one = meant(called)
         if isinstance(one, Rule):
-            self._lower_rule(number, one)
+            self._lower_rule(number, one, depth)
         elif isinstance(one, ObjectValue):
-            self._write(number, OBJECT_RULE, self._write_object(number, one.spec))
+            self._write(number, OBJECT_RULE, self._write_object(number, one.spec, depth))
             self._tables[RULES][number, U_LEAF] = self._interiors.key_leaf(
                 tuple(other.keys for other in one.spec.others)
             )
         elif isinstance(one, ArrayValue):
-            written = write_array(self._tables, one.spec, number, self._number_of, self._facts)
-            self._write(number, ARRAY_RULE, written)
+            self._write(number, ARRAY_RULE, self._write_array(number, one.spec, depth))
         elif isinstance(one, StringValue):
             self._write(number, STRING_RULE, self._strings.string(one.language, number))
             dfa = one.language.dfa
@@ -148,7 +153,7 @@ class RuleBook:
         for number in itertools.count(first):
             if number == min(len(self.rules), _AHEAD):
                 break
-            if int(self._tables[RULES][number, U_NODE]) < 0:
+            if self.rules[number][1] < _AHEAD_DEPTH and int(self._tables[RULES][number, U_NODE]) < 0:
                 self.lower(number)
 
     def extended(self, keys: int, key: str) -> int:
@@ -186,12 +191,35 @@ class RuleBook:
         self._tables[RULES][number, [U_NODE, U_STATE, U_FIRST]] = 0, state, state
         self._tables[RULES][number, U_LEAF] = self._interiors.leaf(dfa)
 
-    def _number_of(self, one: Called) -> int:
-        return self._numbers.setdefault(meant(one), len(self._numbers))
+    def _numbered(self, depth: int) -> Callable[[Called], int]:
+        """What gives the number of a rule or value inside ``depth`` objects and arrays, where that matters to it."""
+        facts, numbers = self._facts, self._numbers
 
-    def _write_object(self, number: int, spec: ObjectSpec) -> int:
+        def number_of(one: Called) -> int:
+            one = meant(one)
+            return numbers.setdefault((one, depth if facts[one].is_indented else 0), len(numbers))
+
+        return number_of
+
+    def _write_object(self, number: int, spec: ObjectSpec, depth: int) -> int:
         keys, spellable = self._keys_of(spec), is_spellable(spec, self._lengths)
-        return write_object(self._tables, spec, number, keys, self._number_of, self._facts, spellable=spellable)
+        layout, inside = self._layout(spec.layout, depth), self._numbered(depth + 1)
+        return write_object(self._tables, spec, number, keys, inside, self._facts, layout, depth, spellable=spellable)
+
+    def _write_array(self, number: int, spec: ArraySpec, depth: int) -> int:
+        layout, inside = self._layout(spec.layout, depth), self._numbered(depth + 1)
+        spellable = can_spell(spec.layout, self._lengths)
+        return write_array(self._tables, spec, number, inside, self._facts, layout, depth, spellable=spellable)
+
+    def _layout(self, layout: Layout | None, depth: int) -> int:
+        """The number of a layout at ``depth``."""
+        if layout is None:
+            return FLEXIBLE
+        number = self._layouts.get((layout, depth))
+        if number is None:
+            written = write_layout(self._tables, layout, depth, spellable=can_spell(layout, self._lengths))
+            number = self._layouts[layout, depth] = written
+        return number
 
     def _keys_of(self, spec: ObjectSpec) -> int:
         """The automaton of the keys of ``spec``."""
@@ -202,9 +230,9 @@ class RuleBook:
             self._key_sets[keys] = one
         return keys
 
-    def _lower_rule(self, number: int, rule: Rule) -> None:
-        first = self._tables.count(N_NODES)
-        lowering = Lowering(first, number, self._numbers, self._byteset_numbers, self._facts, self._lengths)
+    def _lower_rule(self, number: int, rule: Rule, depth: int) -> None:
+        first, inside = self._tables.count(N_NODES), self._numbered(depth)
+        lowering = Lowering(first, number, inside, self._byteset_numbers, self._facts, self._lengths, depth)
         entry = lowering.lower_rule(rule.body)
         end = first + len(lowering.nodes)
         self._make_room(NODES, end)
@@ -240,7 +268,7 @@ class RuleBook:
 
     def enter(self, one: Called) -> None:
         """Give ``one`` a number."""
-        self._number_of(one)
+        self._numbered(0)(one)
         self._publish_rules()
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from structgen.grammars.automaton._jit import Int64Array, Memory, inner, load
-from structgen.grammars.automaton.frames import NEW_LINE, SPACES, after_undeclared, beyond_space, undeclared_ways
+from structgen.grammars.automaton.frame_places import SPACES
+from structgen.grammars.automaton.frames import NEW_LINE, after_undeclared, beyond_space, undeclared_ways
 from structgen.grammars.automaton.interiors import (
     CHILDREN,
     E_COUNT,

@@ -10,14 +10,15 @@ from structgen.grammars.automaton.spare_strings import spare_string
 from structgen.grammars.automaton.string_texts import shortest_string
 from structgen.grammars.automaton.tables import FAR
 from structgen.grammars.expr import Rule
+from structgen.grammars.json_layout import Layout
 from structgen.grammars.values import ArraySpec, ArrayValue, Item, ObjectSpec, ObjectValue, Regular, StringValue, Value
 
 __all__ = [
-    "array_tokens",
     "called_values",
+    "can_spell",
+    "element_tokens",
     "is_spellable",
     "member_tokens",
-    "object_tokens",
     "other_tokens",
     "value_facts",
     "value_tokens",
@@ -43,13 +44,9 @@ def called_values(value: Value) -> list[Rule]:
 def value_facts(value: Value, facts: _Known, lengths: Lengths) -> Facts:
     """What holds of ``value``, given what holds of the rules that it calls."""
     if isinstance(value, ObjectValue):
-        spec = value.spec
-        productive = all(
-            one is not None and facts[one].productive for one in map(spec.values.__getitem__, spec.required)
-        )
-        return Facts(productive, False, object_tokens(spec, facts) if is_spellable(spec, lengths) else FAR)
+        return _object_facts(value.spec, facts, lengths)
     if isinstance(value, ArrayValue):
-        return Facts(_is_array_productive(value.spec, facts), False, array_tokens(value.spec, facts))
+        return _array_facts(value.spec, facts, lengths)
     if isinstance(value, StringValue):
         return Facts(True, False, shortest_string(value.language, lengths.single))
     if isinstance(value, Regular):
@@ -58,12 +55,33 @@ def value_facts(value: Value, facts: _Known, lengths: Lengths) -> Facts:
     raise TypeError(f"no such value: {value!r}")
 
 
+def _object_facts(spec: ObjectSpec, facts: _Known, lengths: Lengths) -> Facts:
+    productive = all(one is not None and facts[one].productive for one in map(spec.values.__getitem__, spec.required))
+    tokens = object_tokens(spec, facts) if is_spellable(spec, lengths) else FAR
+    if spec.layout is None or spec.layout.indent is None:
+        return Facts(productive, False, tokens)
+    return Facts(productive, False, tokens, object_growth(spec, facts) if tokens < FAR else 0, True)
+
+
+def _array_facts(spec: ArraySpec, facts: _Known, lengths: Lengths) -> Facts:
+    productive = _is_array_productive(spec, facts)
+    tokens = array_tokens(spec, facts) if can_spell(spec.layout, lengths) else FAR
+    if spec.layout is None or spec.layout.indent is None:
+        return Facts(productive, False, tokens)
+    return Facts(productive, False, tokens, array_growth(spec, facts) if tokens < FAR else 0, True)
+
+
+def can_spell(layout: Layout | None, lengths: Lengths) -> bool:
+    """Whether every byte of its white space is a token."""
+    return layout is None or all(lengths.single >> ord(byte) & 1 for byte in layout.characters)
+
+
 def is_spellable(spec: ObjectSpec, lengths: Lengths) -> bool:
     """Whether what an object is written with are tokens byte by byte, so that bytes may be counted for tokens."""
     if lengths.single == _ALL_BYTES:
         return True
     spelled = b'{}[]:,"a' + json.dumps(spec.names, ensure_ascii=False).encode()
-    return all(lengths.single >> byte & 1 for byte in set(spelled))
+    return can_spell(spec.layout, lengths) and all(lengths.single >> byte & 1 for byte in set(spelled))
 
 
 def spelled_length(text: str) -> int:
@@ -73,23 +91,39 @@ def spelled_length(text: str) -> int:
     return sum(2 if mark in '"\\\b\f\n\r\t' else 6 if mark < " " else len(mark.encode()) for mark in text)
 
 
-def member_tokens(spec: ObjectSpec, place: int, facts: _Known) -> int:
-    """Tokens that suffice for a declared member, with a comma."""
+def _punctuation(spec: ObjectSpec, depth: int) -> int:
+    """Bytes of a member beside its key and its value: quotes, colon, comma and white space."""
+    marks, layout = 3 if spec.is_set else 4, spec.layout
+    if layout is None:
+        return marks
+    colon = 0 if spec.is_set else len(layout.before_colon + layout.after_colon)
+    return marks + colon + len(layout.before_comma + layout.between(depth))
+
+
+def member_tokens(spec: ObjectSpec, place: int, facts: _Known, depth: int = 0) -> int:
+    """Tokens that suffice for a declared member of an object at ``depth``, with a comma."""
     value = spec.values[place]
     if value is None:
         return FAR
-    return min(FAR, spelled_length(spec.names[place]) + value_tokens(spec, value, facts) + (3 if spec.is_set else 4))
+    key = spelled_length(spec.names[place])
+    return min(FAR, key + value_tokens(spec, value, facts, depth) + _punctuation(spec, depth))
 
 
-def other_tokens(spec: ObjectSpec, entry: int, facts: _Known) -> int:
+def other_tokens(spec: ObjectSpec, entry: int, facts: _Known, depth: int = 0) -> int:
     """Tokens that suffice for an undeclared member, with a comma."""
-    value = value_tokens(spec, spec.others[entry].value, facts)
-    return min(FAR, _shortest_key(spec, entry) + value + (3 if spec.is_set else 4))
+    value = value_tokens(spec, spec.others[entry].value, facts, depth)
+    return min(FAR, _shortest_key(spec, entry) + value + _punctuation(spec, depth))
 
 
-def value_tokens(spec: ObjectSpec, value: Rule, facts: _Known) -> int:
+def value_tokens(spec: ObjectSpec, value: Rule, facts: _Known, depth: int = 0) -> int:
     """Tokens that suffice for what follows a key's colon; a set of strings has nothing there."""
-    return 0 if spec.is_set else facts[value].tokens
+    return 0 if spec.is_set else facts[value].at(depth + 1)
+
+
+def element_tokens(spec: ArraySpec, value: Rule, facts: _Known, depth: int = 0) -> int:
+    """Tokens that suffice for an element, with a comma."""
+    space = "" if spec.layout is None else spec.layout.before_comma + spec.layout.between(depth)
+    return min(FAR, 1 + len(space) + facts[value].at(depth + 1))
 
 
 def _shortest_key(spec: ObjectSpec, entry: int) -> int:
@@ -97,20 +131,39 @@ def _shortest_key(spec: ObjectSpec, entry: int) -> int:
 
 
 def object_tokens(spec: ObjectSpec, facts: _Known) -> int:
-    """Tokens that suffice for an object: what a register counts (see `registers`) and the opening brace."""
-    wanted = set(spec.required)
-    changed = True
-    while changed:
-        then = {other for keys, other in spec.implications if keys <= wanted and other is not None}
-        changed = not then <= wanted
-        wanted |= then
+    """Tokens that suffice for an object that nothing holds: what a register counts (see `registers`) and the brace."""
+    wanted = _wanted(spec)
     dearest = max((other_tokens(spec, entry, facts) for entry in range(len(spec.others))), default=0)
     total = 2 + sum(member_tokens(spec, place, facts) for place in wanted) + spec.obligations * dearest
     short = spec.low - len(wanted) - spec.obligations
     if short > 0:
         open_names = (place for place, value in enumerate(spec.values) if value is not None)
         total += short * max([dearest, *(member_tokens(spec, place, facts) for place in open_names)])
-    return min(FAR, total)
+    return min(FAR, total + _closing_line(spec.layout))
+
+
+def object_growth(spec: ObjectSpec, facts: _Known) -> int:
+    """What an indented object needs more one level deeper: what `object_tokens` counts, white space only."""
+    wanted, indent = _wanted(spec), 0 if spec.layout is None else spec.layout.indent or 0
+    growths = [indent + (0 if one is None or spec.is_set else facts[one].growth) for one in spec.values]
+    others = [indent + (0 if spec.is_set else facts[one.value].growth) for one in spec.others]
+    further = max(spec.obligations, spec.low - len(wanted))
+    return indent + sum(growths[place] for place in wanted) + further * max([0, *growths, *others])
+
+
+def _closing_line(layout: Layout | None) -> int:
+    """Bytes before the closing bracket of what nothing holds."""
+    return 0 if layout is None else len(layout.line(0))
+
+
+def _wanted(spec: ObjectSpec) -> set[int]:
+    """The declared keys, by place, that will be there."""
+    wanted, changed = set(spec.required), True
+    while changed:
+        then = {other for keys, other in spec.implications if keys <= wanted and other is not None}
+        changed = not then <= wanted
+        wanted |= then
+    return wanted
 
 
 def _elements_to(spec: ArraySpec, counter: int) -> int:
@@ -139,13 +192,20 @@ def _is_array_productive(spec: ArraySpec, facts: _Known) -> bool:
 
 
 def array_tokens(spec: ArraySpec, facts: _Known) -> int:
-    """Tokens that suffice for an array: what a register counts and the opening bracket."""
+    """Tokens that suffice for an array that nothing holds: what a register counts and the opening bracket."""
     short = _elements(spec)
-    total = 2 + sum(_dearest(ways, facts) for ways in spec.prefix[:short])
+    total = 2 + sum(_dearest(spec, ways, facts) for ways in spec.prefix[:short])
     if short > len(spec.prefix):
-        total += (short - len(spec.prefix)) * _dearest(spec.rest, facts)
-    return min(FAR, total)
+        total += (short - len(spec.prefix)) * _dearest(spec, spec.rest, facts)
+    return min(FAR, total + _closing_line(spec.layout))
 
 
-def _dearest(ways: tuple[Item, ...], facts: _Known) -> int:
-    return max((1 + facts[way.value].tokens for way in ways), default=0)
+def array_growth(spec: ArraySpec, facts: _Known) -> int:
+    """What an indented array needs more one level deeper: what `array_tokens` counts, white space only."""
+    short, indent = _elements(spec), 0 if spec.layout is None else spec.layout.indent or 0
+    places = [max((indent + facts[way.value].growth for way in ways), default=0) for ways in (*spec.prefix, spec.rest)]
+    return indent + sum(places[:-1][:short]) + max(0, short - len(spec.prefix)) * places[-1]
+
+
+def _dearest(spec: ArraySpec, ways: tuple[Item, ...], facts: _Known) -> int:
+    return max((element_tokens(spec, way.value, facts) for way in ways), default=0)

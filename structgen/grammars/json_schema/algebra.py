@@ -25,6 +25,7 @@ from structgen.grammars.json_schema.numbers import NumberSet
 from structgen.grammars.json_schema.object_ways import meet_objects, read_part
 from structgen.grammars.json_schema.products import TooManyWays, combined, crossed
 from structgen.grammars.json_schema.subschemas import Subschema
+from structgen.grammars.json_schema.unsupported import Unsupported
 from structgen.grammars.json_schema.value_ways import FREE_ARRAY, FREE_OBJECT, ObjectPart, ObjectWay
 from structgen.grammars.json_schema.ways import ALL, ARRAYS, NO_WAY, OBJECTS, STRINGS, Ways, free, union
 from structgen.grammars.language import Language
@@ -43,10 +44,12 @@ class Algebra:
     ----------
     formats : Formats
         What ``format`` means.
+    unsupported : Unsupported
+        Takes what cannot be held exactly.
     """
 
-    def __init__(self, formats: Formats) -> None:
-        self.formats = formats
+    def __init__(self, formats: Formats, unsupported: Unsupported) -> None:
+        self.formats, self.unsupported = formats, unsupported
         self._conjunctions = Conjunctions()
         self.anything, self.nothing = self._conjunctions.anything, self._conjunctions.nothing
         self._constants: dict[str, Constant] = {}
@@ -99,7 +102,7 @@ class Algebra:
         """What a subschema says of members."""
         part = self._parts.get(location)
         if part is None:
-            part = self._parts[location] = read_part(location)
+            part = self._parts[location] = read_part(location, self.unsupported)
         return part
 
     def member(self, name: str, atom: Atom) -> ObjectPart:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from itertools import product
 from typing import TYPE_CHECKING
 
-from structgen.errors import GrammarLimitExceeded, UnsupportedSchema
+from structgen.errors import GrammarLimitExceeded
 from structgen.grammars.json_schema.array_plans import ArrayPlan, ItemPlan
 from structgen.grammars.json_schema.atoms import ANYTHING, NOTHING, Atom
 from structgen.grammars.json_schema.conjunctions import Conjunction
@@ -32,7 +32,7 @@ def array_plans(algebra: Algebra, way: ArrayWay, pointer: str) -> list[ArrayPlan
     Raises
     ------
     UnsupportedSchema
-        Some value comes twice, out of too many.
+        Some value comes twice, out of too many, and nothing is left out.
     GrammarLimitExceeded
         There are too many combinations of counters.
     """
@@ -46,11 +46,9 @@ def array_plans(algebra: Algebra, way: ArrayWay, pointer: str) -> list[ArrayPlan
         return [] if limited is None else [limited]
     values = few_values(algebra, _all_elements(algebra, way), _MAX_REPEATED)
     if values is None:
-        raise UnsupportedSchema(
-            way.repeats,
-            "uniqueItems",
-            "its negation asks for two equal elements, which is held only where elements are of few scalar values",
-        )
+        why = "its negation asks for two equal elements, which is held only where elements are of few scalar values"
+        algebra.unsupported.meet(way.repeats, "uniqueItems", why)
+        return array_plans(algebra, way._replace(repeats=None), pointer)
     counters = [Counter((algebra.constant(value, way.repeats),), 2) for value in values]
     return [_plan(algebra, way._replace(counters=(*way.counters, one)), pointer) for one in counters]
 

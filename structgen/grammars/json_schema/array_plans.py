@@ -9,7 +9,7 @@ from structgen.errors import GrammarLimitExceeded
 from structgen.grammars.json_schema.conjunctions import Conjunction
 from structgen.grammars.json_schema.value_ways import Counter
 
-__all__ = ["ArrayPlan", "ItemPlan", "Known"]
+__all__ = ["ArrayPlan", "ItemPlan", "Known", "without_last_counter"]
 
 _MAX_COUNTS = 100_000
 
@@ -90,3 +90,14 @@ class ArrayPlan(NamedTuple):
             )
             for state in states
         )
+
+
+def without_last_counter(plan: ArrayPlan) -> ArrayPlan:
+    """``plan`` with one counter less."""
+    gone = frozenset((len(plan.counters) - 1,))
+
+    def counting_less(place: tuple[ItemPlan, ...]) -> tuple[ItemPlan, ...]:
+        return tuple(dict.fromkeys(item._replace(counts=item.counts - gone) for item in place))
+
+    prefix, rest = tuple(map(counting_less, plan.prefix)), counting_less(plan.rest)
+    return plan._replace(prefix=prefix, rest=rest, counters=plan.counters[:-1])

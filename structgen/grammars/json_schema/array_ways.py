@@ -128,11 +128,11 @@ def _joined(one: tuple[Any, ...], other: tuple[Any, ...]) -> tuple[Any, ...]:
 
 def _settled(algebra: Algebra, way: ArrayWay) -> ArrayWay | None:
     """The way with the counters that are none made plain, ``None`` where plainly no array is there."""
+    if any(one.high is not None and one.low > one.high for one in way.counters):
+        return None
     if way.counters:
         way = _without_plain_counters(algebra, way)
     if way.high is not None and (way.low > way.high or any(one.low + one.start > way.high for one in way.counters)):
-        return None
-    if any(one.high is not None and one.low > one.high for one in way.counters):
         return None
     longest = max((len(part.places) for part in way.parts), default=0)
     if any(_cannot_be(algebra, way.parts, place) for place in range(min(way.low, longest + 1))):

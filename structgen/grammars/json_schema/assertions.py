@@ -11,6 +11,7 @@ from structgen.grammars.json_schema.formats import format_language
 from structgen.grammars.json_schema.json_values import is_array, is_object
 from structgen.grammars.json_schema.location import Location
 from structgen.grammars.json_schema.numbers import NumberSet
+from structgen.grammars.json_schema.unsupported import Unsupported
 from structgen.grammars.json_schema.ways import ALL, ARRAYS, FALSE, NULL, NUMBERS, OBJECTS, STRINGS, TRUE
 from structgen.grammars.language import Language
 from structgen.grammars.regex.ecma import ecma_language
@@ -153,8 +154,8 @@ def read_numbers(location: Location) -> NumberSet:
     return found
 
 
-def read_strings(location: Location, formats: Formats) -> Language:
-    """What the keywords about strings leave.
+def read_strings(location: Location, formats: Formats, unsupported: Unsupported) -> tuple[Language, bool]:
+    """What the keywords about strings leave, and whether that is exact; else it is more.
 
     Raises
     ------
@@ -164,23 +165,25 @@ def read_strings(location: Location, formats: Formats) -> Language:
         A malformed pattern.
     """
     if not location.read() & dialects.STRING:
-        return language.ALL
-    keywords = location.keywords
+        return language.ALL, True
+    keywords, is_exact = location.keywords, True
     high = keywords.get("maxLength")
     found = Language.length(int(keywords.get("minLength", 0)), None if high is None else int(high))
     if "pattern" in keywords:
-        found &= pattern_language(keywords["pattern"], f"{location.pointer}/pattern", "pattern")
+        pattern = pattern_language(keywords["pattern"], f"{location.pointer}/pattern", "pattern", unsupported)
+        found, is_exact = (found, False) if pattern is None else (found & pattern, True)
     if "format" in keywords:
         found &= _format(keywords["format"], location, formats)
-    return found
+    return found, is_exact
 
 
-def pattern_language(pattern: str, pointer: str, keyword: str) -> Language:
-    """The strings in which an ECMA-262 pattern is found, errors with their place."""
+def pattern_language(pattern: str, pointer: str, keyword: str, unsupported: Unsupported) -> Language | None:
+    """The strings in which an ECMA-262 pattern is found, errors with their place; ``None`` where it is left out."""
     try:
         return ecma_language(pattern)
     except UnsupportedRegex as error:
-        raise UnsupportedSchema(pointer, keyword, str(error)) from error
+        unsupported.meet(pointer, keyword, str(error))
+        return None
     except InvalidRegex as error:
         raise InvalidSchema(pointer, str(error)) from error
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+from functools import partial
 from typing import Any
 
 from typing_extensions import Unpack
@@ -11,15 +13,21 @@ from structgen.errors import (
     GrammarLimitExceeded,
     InvalidGrammar,
     UnsatisfiableSchema,
+    UnsupportedSchema,
 )
 from structgen.grammars.expr import Rule
+from structgen.grammars.json_layout import layout_named
 from structgen.grammars.json_schema.algebra import Algebra
 from structgen.grammars.json_schema.assertions import Formats
 from structgen.grammars.json_schema.location import Places
 from structgen.grammars.json_schema.plans import Planner
+from structgen.grammars.json_schema.unsupported import Unsupported
+from structgen.grammars.json_schema.validation import SchemaValidator
 from structgen.grammars.json_schema.writing import Writer
 from structgen.grammars.limits import Limits
+from structgen.grammars.openai_strict import check_openai_strict
 from structgen.grammars.recipe import front_end
+from structgen.grammars.relaxation import SchemaRelaxed
 from structgen.grammars.token_automaton import TokenAutomaton
 from structgen.grammars.vocabulary import TokenVocabulary
 
@@ -35,8 +43,10 @@ def compile_json_schema(
     property_order: str = "schema",
     numbers: str = "canonical",
     formats: str = "assert",
-    whitespace: str = "flexible",
+    whitespace: str | tuple[str, str] = "flexible",
     strict_formats: bool = False,
+    on_unsupported: str = "error",
+    profile: str | None = None,
     **limits: Unpack[Limits],
 ) -> TokenAutomaton:
     """The automaton of the JSON texts that ``schema`` allows, in the documented layout.
@@ -65,17 +75,28 @@ def compile_json_schema(
         (of at most 40 digits where values are restricted).
     formats : {"assert", "annotate"}
         Whether ``format`` is an assertion or an annotation. Formats that no specification names are annotations.
-    whitespace : {"flexible", "compact"}
-        White space between tokens as above, or none.
+    whitespace : {"flexible", "compact", "indent:N"} or (str, str)
+        White space between tokens: as above; none; as ``json.dumps(value, indent=N)`` has it; or as
+        ``json.dumps(value, separators=whitespace)``, which are a comma and a colon with white space around them.
     strict_formats : bool
         Whether unknown formats are refused.
+    on_unsupported : {"error", "validate"}
+        What is done where a keyword cannot be held exactly: the schema is refused, or the grammar leaves that keyword
+        out, warns with `SchemaRelaxed`, and a validator stands behind it. The grammar is then wider than the schema,
+        never narrower: masks hold a text to the grammar only, while ``accepts``, ``check`` and ``sample`` of the
+        automaton ask the validator too. ``automaton.relaxed`` says what was left out; where nothing had to be, it is
+        empty and the automaton is the same as with ``"error"``.
+    profile : {"openai-strict"}, optional
+        A subset that the schema must lie in, or is refused: that of OpenAI's strict mode (see `check_openai_strict`).
     **limits
         On time, states and memory; see `Limits`.
 
     Raises
     ------
     UnsupportedSchema
-        A keyword that cannot be held exactly; the error names its JSON pointer.
+        A keyword that cannot be held exactly, or is not in the profile; the error names its JSON pointer. With
+        ``on_unsupported="validate"``, the profile aside, only a dialect, a format that ``strict_formats`` refuses, or
+        a pattern that the validator cannot take either.
     InvalidSchema
         The schema is malformed.
     UnsatisfiableSchema
@@ -85,10 +106,15 @@ def compile_json_schema(
     InvalidGrammar
         An option has none of its values.
     """
-    rule = schema_rule(
+    _check_option("on_unsupported", on_unsupported, ("error", "validate"))
+    if profile is not None:
+        _check_option("profile", profile, ("openai-strict",))
+        check_openai_strict(schema)
+    build = partial(
+        _write,
         schema,
-        default_dialect=default_dialect,
-        registry=registry,
+        default_dialect,
+        registry,
         property_order=property_order,
         numbers=numbers,
         formats=formats,
@@ -96,9 +122,19 @@ def compile_json_schema(
         strict_formats=strict_formats,
     )
     try:
-        return TokenAutomaton(rule, vocabulary)
+        try:
+            return TokenAutomaton(build(Unsupported(relaxing=False)), vocabulary)
+        except UnsupportedSchema:
+            if on_unsupported == "error":
+                raise
+        unsupported = Unsupported(relaxing=True)
+        rule = build(unsupported)
+        validator = SchemaValidator(schema, default_dialect, registry, formats=formats == "assert")
+        automaton = TokenAutomaton(rule, vocabulary, validate=validator.refusal, relaxed=unsupported.relaxed)
     except EmptyLanguage as error:
         raise UnsatisfiableSchema("", "no JSON value can meet it: the schema is unsatisfiable") from error
+    warnings.warn("; ".join(map(str, automaton.relaxed)), SchemaRelaxed, stacklevel=3)
+    return automaton
 
 
 def schema_rule(
@@ -108,18 +144,43 @@ def schema_rule(
     property_order: str = "schema",
     numbers: str = "canonical",
     formats: str = "assert",
-    whitespace: str = "flexible",
+    whitespace: str | tuple[str, str] = "flexible",
     strict_formats: bool = False,
 ) -> Rule:
-    """The grammar of `compile_json_schema`, without a vocabulary."""
+    """The grammar of `compile_json_schema`, without a vocabulary; what cannot be held is refused."""
+    return _write(
+        schema,
+        default_dialect,
+        registry,
+        Unsupported(relaxing=False),
+        property_order=property_order,
+        numbers=numbers,
+        formats=formats,
+        whitespace=whitespace,
+        strict_formats=strict_formats,
+    )
+
+
+def _write(
+    schema: Any,
+    default_dialect: str | None,
+    registry: Any,
+    unsupported: Unsupported,
+    *,
+    property_order: str,
+    numbers: str,
+    formats: str,
+    whitespace: str | tuple[str, str],
+    strict_formats: bool,
+) -> Rule:
     _check_option("numbers", numbers, ("canonical", "any"))
     _check_option("formats", formats, ("assert", "annotate"))
     _check_option("property_order", property_order, ("schema", "any"))
-    _check_option("whitespace", whitespace, ("flexible", "compact"))
+    layout = layout_named(whitespace)
     try:
         places = Places(schema, default_dialect, registry)
-        planner = Planner(Algebra(Formats(formats == "assert", strict_formats)))
-        writer = Writer(planner, numbers, ordered=property_order == "schema", spaced=whitespace == "flexible")
+        planner = Planner(Algebra(Formats(formats == "assert", strict_formats), unsupported))
+        writer = Writer(planner, numbers, ordered=property_order == "schema", layout=layout)
         rule = writer.write(places.root)
         places.forget()
         return rule

@@ -12,6 +12,7 @@ from structgen.grammars.json_schema.atoms import ANYTHING, NOTHING, Atom
 from structgen.grammars.json_schema.json_values import child_pointer, is_array
 from structgen.grammars.json_schema.location import Location
 from structgen.grammars.json_schema.products import absorbed
+from structgen.grammars.json_schema.unsupported import Unsupported
 from structgen.grammars.json_schema.value_ways import FREE_OBJECT, ObjectPart, ObjectWay, Obligation, SeenKeys
 from structgen.grammars.language import Language
 
@@ -55,6 +56,7 @@ def object_way(algebra: Algebra, location: Location, *, track: bool) -> ObjectWa
             frozenset(part.properties),
             tuple(keys for keys, _ in part.patterns),
             "additionalProperties" in keywords,
+            not part.is_exact,
         )
         if track
         else None,
@@ -64,22 +66,29 @@ def object_way(algebra: Algebra, location: Location, *, track: bool) -> ObjectWa
     return None if _is_dead(way) else way
 
 
-def read_part(location: Location) -> ObjectPart:
-    """``properties``, ``patternProperties`` and ``additionalProperties``."""
+def read_part(location: Location, unsupported: Unsupported) -> ObjectPart:
+    """``properties``, ``patternProperties`` and ``additionalProperties``.
+
+    Where a pattern is left out so is ``additionalProperties``, as it is not known which keys it is about.
+    """
     keywords = location.keywords
+    patterns = [
+        (_pattern(location, pattern, unsupported), location.child("patternProperties", pattern))
+        for pattern in keywords.get("patternProperties", ())
+    ]
+    known = tuple((keys, atom) for keys, atom in patterns if keys is not None)
+    is_exact = len(known) == len(patterns)
     return ObjectPart(
         {name: location.child("properties", name) for name in keywords.get("properties", ())},
-        tuple(
-            (_pattern(location, pattern), location.child("patternProperties", pattern))
-            for pattern in keywords.get("patternProperties", ())
-        ),
-        location.child("additionalProperties") if "additionalProperties" in keywords else ANYTHING,
+        known,
+        location.child("additionalProperties") if is_exact and "additionalProperties" in keywords else ANYTHING,
+        is_exact=is_exact,
     )
 
 
-def _pattern(location: Location, pattern: str) -> Language:
+def _pattern(location: Location, pattern: str, unsupported: Unsupported) -> Language | None:
     place = child_pointer(location.pointer, "patternProperties", pattern)
-    return pattern_language(pattern, place, "patternProperties")
+    return pattern_language(pattern, place, "patternProperties", unsupported)
 
 
 def _key_languages(algebra: Algebra, location: Location) -> tuple[Language, ...] | None:
@@ -108,6 +117,8 @@ def object_failures(algebra: Algebra, location: Location) -> list[ObjectWay]:
     if not location.about & dialects.OBJECT:
         return []
     keywords, part = location.keywords, algebra.object_part(location)
+    if not part.is_exact:
+        return [FREE_OBJECT]
     required = frozenset(keywords.get("required", ()))
     asked = {name: atom for name, atom in part.properties.items() if atom is not ANYTHING}
     guard = next((name for name, atom in asked.items() if _is_listed(atom)), None)
@@ -122,7 +133,8 @@ def object_failures(algebra: Algebra, location: Location) -> list[ObjectWay]:
         ways.append(ObjectWay(high=int(keywords["minProperties"]) - 1))
     if "maxProperties" in keywords:
         ways.append(ObjectWay(low=int(keywords["maxProperties"]) + 1))
-    ways += [ObjectWay(obligations=(one,)) for one in _wrong_others(part, _key_languages(algebra, location))]
+    wrong_others = _wrong_others(part) + _wrong_keys(algebra, location)
+    ways += [ObjectWay(obligations=(one,)) for one in wrong_others]
     if guard is None:
         return ways
     # The other failures only where this key is right: so the failures of branches that it tells apart do not multiply.
@@ -142,13 +154,23 @@ def _wrong_member(algebra: Algebra, name: str, atom: Atom, required: frozenset[s
     return ObjectWay((algebra.member(name, atom.negation),), () if name in required else (name,))
 
 
-def _wrong_others(part: ObjectPart, keys: tuple[Language, ...] | None) -> list[Obligation]:
+def _wrong_keys(algebra: Algebra, location: Location) -> list[Obligation]:
+    """A key that fails ``propertyNames``."""
+    if "propertyNames" not in location.keywords:
+        return []
+    if algebra.unsupported.relaxing:
+        # What is known of the names may be more than meets it: those that fail it are asked for.
+        wrong = algebra.strings(location.child("propertyNames").negation)
+        return [Obligation((), inside=one) for one in wrong]
+    keys = _key_languages(algebra, location)
+    return [] if keys is None else [Obligation((), outside=keys)]
+
+
+def _wrong_others(part: ObjectPart) -> list[Obligation]:
     wrong = [Obligation((atom.negation,), inside) for inside, atom in part.patterns if atom is not ANYTHING]
     if part.additional is not ANYTHING:
         outside = tuple(inside for inside, _ in part.patterns)
         wrong.append(Obligation((part.additional.negation,), outside=outside, names=frozenset(part.covered)))
-    if keys is not None:
-        wrong.append(Obligation((), outside=keys))
     return wrong
 
 

@@ -17,7 +17,7 @@ from structgen.grammars.json_schema.numbers import NumberSet
 from structgen.grammars.json_schema.object_ways import meet_objects, with_members
 from structgen.grammars.json_schema.products import TooManyWays
 from structgen.grammars.json_schema.value_ways import ArrayWay, ObjectWay
-from structgen.grammars.json_schema.ways import ARRAYS, OBJECTS, Ways, merged, union
+from structgen.grammars.json_schema.ways import ARRAYS, OBJECTS, STRINGS, Ways, merged, union
 from structgen.grammars.language import Language
 from structgen.grammars.limits import checkpoint
 
@@ -40,11 +40,23 @@ def exactly_one(algebra: Algebra, atoms: tuple[Atom, ...], wanted: int, track: i
         more |= once & branch.literals
         once |= branch.literals
     numbers = _alone([branch.numbers for branch in branches])
-    strings = merged(_alone([branch.strings for branch in branches]))
+    strings = merged(_strings_alone(algebra, atoms, [branch.strings for branch in branches]))
     found = [Ways(once & ~more, numbers, strings)]
     found.append(_arrays_alone(algebra, atoms, [branch.arrays for branch in branches]))
     found.append(_objects_alone(algebra, atoms, [branch.objects for branch in branches]))
     return union(found)
+
+
+def _strings_alone(
+    algebra: Algebra, atoms: tuple[Atom, ...], branches: list[tuple[Language, ...]]
+) -> tuple[Language, ...]:
+    if not algebra.unsupported.relaxing:
+        return _alone(branches)
+    found: list[Language] = []  # what is known of a branch may be more than meets it: its failures are asked for
+    for place, branch in enumerate(branches):
+        others = (atom.negation for number, atom in enumerate(atoms) if number != place)
+        found += algebra.product(Ways(strings=branch), algebra.product_of(others, STRINGS)).strings
+    return tuple(dict.fromkeys(found))
 
 
 def _alone(branches: Sequence[tuple[Set, ...]]) -> tuple[Set, ...]:

@@ -33,7 +33,16 @@ class Subschema:
         The subschema.
     """
 
-    __slots__ = ("_algebra", "_applicators", "_location", "_numbers", "_part", "_strings", "values")
+    __slots__ = (
+        "_algebra",
+        "_applicators",
+        "_are_strings_exact",
+        "_location",
+        "_numbers",
+        "_part",
+        "_strings",
+        "values",
+    )
 
     def __init__(self, algebra: Algebra, location: Location) -> None:
         self._algebra, self._location = algebra, location
@@ -41,6 +50,7 @@ class Subschema:
         self._applicators: tuple[Applicator, ...] | None = None
         self._numbers: NumberSet | None = None
         self._strings: Language | None = None
+        self._are_strings_exact = True
 
     @property
     def applicators(self) -> tuple[Applicator, ...]:
@@ -60,8 +70,17 @@ class Subschema:
     def strings(self) -> Language:
         """The strings that the assertions leave."""
         if self._strings is None:
-            self._strings = self.values.strings & read_strings(self._location, self._algebra.formats)
+            algebra = self._algebra
+            found, self._are_strings_exact = read_strings(self._location, algebra.formats, algebra.unsupported)
+            self._strings = self.values.strings & found
         return self._strings
+
+    def _wrong_strings(self) -> tuple[Language, ...]:
+        """The strings that fail the assertions; all, where it is not known which."""
+        strings = self.strings
+        if not self._are_strings_exact:
+            return (language.ALL,)
+        return () if strings is language.ALL else strings.negations()
 
     def holds(self, wanted: int, track: int) -> Ways:
         """The ways of meeting it."""
@@ -134,7 +153,7 @@ class Subschema:
         return Ways(
             0,
             () if not types & NUMBERS or self.numbers is NumberSet.ALL else self.numbers.negations(),
-            () if not types & STRINGS or self.strings is language.ALL else self.strings.negations(),
+            self._wrong_strings() if types & STRINGS else (),
             arrays,
             objects,
         )

@@ -22,7 +22,7 @@ _ALL_KEYS, _ALL_ITEMS = SeenKeys(everything=True), SeenItems(everything=True)
 def keys_hold(way: ObjectWay, atom: Atom) -> ObjectWay:
     """``way`` where the values of all keys that it has not seen meet ``atom``."""
     seen = way.seen or SeenKeys()
-    if seen.everything or atom is ANYTHING:
+    if seen.everything or seen.is_least or atom is ANYTHING:
         return way.changed(seen=_ALL_KEYS)
     patterns = tuple((keys, ANYTHING) for keys in seen.languages)
     part = ObjectPart({}, patterns, atom, seen.names)

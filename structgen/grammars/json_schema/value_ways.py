@@ -29,12 +29,15 @@ class SeenKeys(NamedTuple):
     names: frozenset[str] = frozenset()
     languages: tuple[Language, ...] = ()
     everything: bool = False
+    is_least: bool = False
+    """There may be others, of which that is not known."""
 
     def __or__(self, other: SeenKeys) -> SeenKeys:
         return SeenKeys(
             self.names | other.names,
             tuple(dict.fromkeys(self.languages + other.languages)),
             self.everything or other.everything,
+            self.is_least or other.is_least,
         )
 
 
@@ -69,9 +72,11 @@ class ObjectPart:
         For the values of all keys that are neither in ``covered`` nor in any of the languages.
     covered : collection of str, optional
         ``properties`` if not given.
+    is_exact : bool
+        Whether that is all; else something has been left out.
     """
 
-    __slots__ = ("_matched", "additional", "covered", "patterns", "properties")
+    __slots__ = ("_matched", "additional", "covered", "is_exact", "patterns", "properties")
 
     def __init__(
         self,
@@ -79,7 +84,10 @@ class ObjectPart:
         patterns: tuple[tuple[Language, Atom], ...] = (),
         additional: Atom = ANYTHING,
         covered: Collection[str] | None = None,
+        *,
+        is_exact: bool = True,
     ) -> None:
+        self.is_exact = is_exact
         self.properties, self.patterns, self.additional = properties, patterns, additional
         self.covered: Collection[str] = properties if covered is None else covered
         self._matched: dict[str, tuple[Atom, ...]] = {}

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import lru_cache
 
-from structgen.errors import GrammarLimitExceeded, UnsatisfiableSchema, UnsupportedSchema
+from structgen.errors import GrammarLimitExceeded, UnsatisfiableSchema
 from structgen.grammars.expr import NEVER, Expr, Rule, alternation, literal
+from structgen.grammars.json_layout import COMPACT, Layout
 from structgen.grammars.json_schema.algebra import Algebra
-from structgen.grammars.json_schema.array_plans import ArrayPlan, ItemPlan
+from structgen.grammars.json_schema.array_plans import ArrayPlan, ItemPlan, without_last_counter
 from structgen.grammars.json_schema.assertions import Formats
 from structgen.grammars.json_schema.atoms import Atom
 from structgen.grammars.json_schema.conjunctions import Conjunction
@@ -18,6 +19,7 @@ from structgen.grammars.json_schema.object_planning import MAX_NAMES
 from structgen.grammars.json_schema.object_plans import ObjectPlan
 from structgen.grammars.json_schema.plans import Plan, Planner
 from structgen.grammars.json_schema.uniqueness import counted_by_value, why_not_strings
+from structgen.grammars.json_schema.unsupported import Unsupported
 from structgen.grammars.json_schema.ways import FALSE, NULL, TRUE, Ways
 from structgen.grammars.values import (
     ArraySpec,
@@ -51,10 +53,10 @@ class _Body:
 
 
 @lru_cache(maxsize=8)
-def anything(numbers: str, *, ordered: bool, spaced: bool) -> Rule:
+def anything(numbers: str, *, ordered: bool, layout: Layout | None) -> Rule:
     """The rule of all JSON values, the options as for `Writer`."""
-    planner = Planner(Algebra(Formats(assertion=False, strict=False)))
-    return Writer(planner, numbers, ordered=ordered, spaced=spaced).write_anything()
+    planner = Planner(Algebra(Formats(assertion=False, strict=False), Unsupported(relaxing=False)))
+    return Writer(planner, numbers, ordered=ordered, layout=layout).write_anything()
 
 
 class Writer:
@@ -68,12 +70,13 @@ class Writer:
         How numbers may be spelled.
     ordered : bool
         Whether declared keys come in order.
-    spaced : bool
-        Whether there may be white space between tokens.
+    layout : Layout or None
+        White space between tokens; ``None``: any that the documented layout has.
     """
 
-    def __init__(self, planner: Planner, numbers: str, *, ordered: bool, spaced: bool = True) -> None:
-        self._planner, self._numbers, self._ordered, self._spaced = planner, numbers, ordered, spaced
+    def __init__(self, planner: Planner, numbers: str, *, ordered: bool, layout: Layout | None = None) -> None:
+        self._planner, self._numbers, self._ordered, self._layout = planner, numbers, ordered, layout
+        self._unsupported = planner.algebra.unsupported
         self._rules: dict[Conjunction, Rule] = {}
         self._known_scalars: dict[object, Expr] = {}
         self._pending: list[tuple[Conjunction, _Body]] = []
@@ -110,8 +113,9 @@ class Writer:
 
     def _rule(self, conjunction: Conjunction) -> Rule:
         rule = self._rules.get(conjunction)
-        if rule is None and conjunction is self._planner.algebra.anything:
-            rule = self._rules[conjunction] = anything(self._numbers, ordered=self._ordered, spaced=self._spaced)
+        is_common = self._layout is None or self._layout == COMPACT  # of others there is no end
+        if rule is None and is_common and conjunction is self._planner.algebra.anything:
+            rule = self._rules[conjunction] = anything(self._numbers, ordered=self._ordered, layout=self._layout)
         elif rule is None:
             body, pointer = _Body(), conjunction.pointer
             rule = self._rules[conjunction] = Rule(pointer.rpartition("/")[2] or "value", body, pointer)
@@ -154,8 +158,6 @@ class Writer:
     def _object(self, plan: ObjectPlan) -> Expr:
         values: dict[str, Rule | None] = {name: self._live(value) for name, value in plan.values.items()}
         others = [Others(one.keys, rule, one.meets) for one in plan.others if (rule := self._live(one.value))]
-        if plan.high is not None and plan.obligations > 1:
-            self._check_met_by_one(plan, others)
         if len(others) > _MAX_WAYS:
             raise GrammarLimitExceeded(f"an object has over {_MAX_WAYS} classes of other keys; use fewer patterns")
         if not others:  # what is not declared cannot be there then
@@ -163,6 +165,8 @@ class Writer:
         places = {name: place for place, name in enumerate(values)}
         low = plan.low if plan.low > len(plan.required) else 0
         high = plan.high if plan.high is not None and (others or plan.high < len(values)) else None
+        if high is not None and not self._are_met_by_one(plan, others):
+            high = None
         return object_value(
             ObjectSpec(
                 tuple(values),
@@ -174,18 +178,17 @@ class Writer:
                 self._implications(plan, values),
                 plan.obligations,
                 self._ordered,
-                spaced=self._spaced,
+                layout=self._layout,
             )
         )
 
-    def _check_met_by_one(self, plan: ObjectPlan, others: list[Others]) -> None:
-        """The automaton reckons with one member to come for all that is still owed."""
-        if not any(len(one.meets) == plan.obligations for one in others):
-            raise UnsupportedSchema(
-                f"{plan.pointer}/maxProperties",
-                "maxProperties",
-                "it is not held where several members must be there of which only their kind is known",
-            )
+    def _are_met_by_one(self, plan: ObjectPlan, others: list[Others]) -> bool:
+        """Whether one member can meet all obligations: the automaton reckons with one for all that is still owed."""
+        if plan.obligations < 2 or any(len(one.meets) == plan.obligations for one in others):
+            return True
+        why = "it is not held where several members must be there of which only their kind is known"
+        self._unsupported.meet(f"{plan.pointer}/maxProperties", "maxProperties", why)
+        return False
 
     def _implications(
         self, plan: ObjectPlan, values: dict[str, Rule | None]
@@ -201,14 +204,16 @@ class Writer:
         )
 
     def _array(self, plan: ArrayPlan) -> Expr:
+        if plan.unique and not plan.prefix and not plan.rest:
+            plan = plan._replace(unique=False)  # it is empty
         if plan.unique:
             counted = counted_by_value(self._planner.algebra, plan)
             if counted is None:
                 return self._distinct_strings(plan)
             plan = counted
-        why = why_not_counted(plan, self._planner.is_satisfiable)
-        if why is not None:
-            raise UnsupportedSchema(f"{plan.pointer}/contains", "contains", why)
+        while (why := why_not_counted(plan, self._planner.is_satisfiable)) is not None:
+            self._unsupported.meet(f"{plan.pointer}/contains", "contains", why)
+            plan = without_last_counter(plan)
         prefix: list[tuple[Item, ...]] = []
         for place in plan.prefix:
             items = self._items(place)
@@ -220,7 +225,7 @@ class Writer:
         if not rest and (high is None or high > len(prefix)):
             high = len(prefix)
         contains = tuple(Contains(one.low, one.high) for one in plan.counters)
-        return array_value(ArraySpec(tuple(prefix), rest, plan.low, high, contains, self._spaced))
+        return array_value(ArraySpec(tuple(prefix), rest, plan.low, high, contains, self._layout))
 
     def _items(self, items: Iterable[ItemPlan]) -> tuple[Item, ...]:
         return tuple(Item(rule, item.counts) for item in items if (rule := self._live(item.value)))
@@ -234,7 +239,8 @@ class Writer:
             has_others=any(one.scalars.literals or one.scalars.numbers for one in inside),
         )
         if why is not None:
-            raise UnsupportedSchema(f"{plan.pointer}/uniqueItems", "uniqueItems", why)
+            self._unsupported.meet(f"{plan.pointer}/uniqueItems", "uniqueItems", why)
+            return self._array(plan._replace(unique=False))
         rule = self._rule(plan.rest[0].value)
         names: dict[str, Rule] = {}
         others: list[Others] = []
@@ -253,6 +259,6 @@ class Writer:
                 high=plan.high,
                 ordered=False,
                 is_set=True,
-                spaced=self._spaced,
+                layout=self._layout,
             )
         )

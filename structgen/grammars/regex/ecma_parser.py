@@ -8,6 +8,7 @@ Python's syntax comes what many schemas have: ``(?P<name>...)``, and ``(?i)``, `
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 from typing_extensions import override
 
@@ -24,7 +25,7 @@ from structgen.grammars.regex.parser import Parser, refusal, word_boundary
 from structgen.grammars.regex.syntax import Alternatives, Anchor, Characters, Look, Node, Place, Repeat
 from structgen.grammars.regex.unicode_properties import ignoring_case
 
-__all__ = ["parse"]
+__all__ = ["EcmaParser", "parse"]
 
 _PLAIN = re.compile(r"[^\\^$.*+?()\[{|]+")
 _QUANTIFIER = re.compile(r"(?:([*+?])|\{([0-9]+)(?:(,)([0-9]*))?\})\??")
@@ -47,17 +48,18 @@ def parse(pattern: str) -> Node:
     InvalidRegex
         It is malformed, or has a backreference; the message says what and at which position.
     """
-    parser = _EcmaParser(pattern)
-    flags = EcmaFlags()
-    if found := parser.scanner.match(_LEADING_FLAGS):
-        flags = _changed(flags, found[1], "")
-    tree = parser.alternatives(flags)
-    if parser.scanner.next:
-        raise malformed("')' without a '(' before it", parser.scanner.position)
-    return tree
+    return EcmaParser(pattern).tree()
 
 
-class _EcmaParser(Parser[EcmaFlags]):
+class EcmaParser(Parser[EcmaFlags]):
+    """Parses one pattern, which has no backreference.
+
+    Parameters
+    ----------
+    pattern : str
+        The pattern.
+    """
+
     def __init__(self, pattern: str) -> None:
         super().__init__(pattern)
         self._unrepeatable: Node | None = None  # what a quantifier cannot follow: an anchor, another quantifier
@@ -69,6 +71,24 @@ class _EcmaParser(Parser[EcmaFlags]):
             "^": self._start,
             "$": self._end,
         }
+
+    def tree(self) -> Node:
+        """The syntax tree, as `parse` gives it."""
+        flags = EcmaFlags()
+        if found := self.scanner.match(_LEADING_FLAGS):
+            flags = _changed(flags, found[1], "")
+        tree = self.alternatives(flags)
+        if self.scanner.next:
+            raise malformed("')' without a '(' before it", self.scanner.position)
+        return tree
+
+    def backreference(self, text: str, position: int, flags: EcmaFlags) -> Node:
+        """What a backreference, written ``text``, is."""
+        raise refusal("a backreference", text, position)
+
+    def captured(self, name: str | None, read: Callable[[], Node]) -> Node:
+        """What a capturing group is, of which ``read`` gives what is inside."""
+        return read()
 
     @override
     def quantify(self, items: list[Node]) -> bool:
@@ -95,7 +115,8 @@ class _EcmaParser(Parser[EcmaFlags]):
 
     def _group(self, flags: EcmaFlags) -> Node:
         scanner, position = self.scanner, self.scanner.position
-        self._refuse_backreference()
+        if found := scanner.match(_BACKREFERENCE):
+            return self.backreference(found[0], position, flags)
         if found := scanner.match(_LOOK):
             look = Look(self._rest_of_group(flags, position), bool(found[1]), found[2] == "!")
             self._unrepeatable = look if look.back else None
@@ -107,7 +128,12 @@ class _EcmaParser(Parser[EcmaFlags]):
             raise malformed(f"'{head[1]}', which is no name of a group,", position)
         if head[2] or head[3]:
             flags = _changed(flags, head[2], head[3] or "")
-        inside = self._rest_of_group(flags, position)
+        is_captured = head[1] is not None or head[0] == "("
+        inside = (
+            self.captured(head[1], lambda: self._rest_of_group(flags, position))
+            if is_captured
+            else self._rest_of_group(flags, position)
+        )
         self._unrepeatable = None
         return inside
 
@@ -118,7 +144,9 @@ class _EcmaParser(Parser[EcmaFlags]):
         return inside
 
     def _escape(self, flags: EcmaFlags) -> Node:
-        self._refuse_backreference()
+        position = self.scanner.position
+        if found := self.scanner.match(_BACKREFERENCE):
+            return self.backreference(found[0], position, flags)
         for text, is_one in (("\\b", True), ("\\B", False)):
             if self.scanner.skip(text):
                 self._unrepeatable = word_boundary(ignoring_case(WORD) if flags.ignore_case else WORD, is_one)
@@ -142,11 +170,6 @@ class _EcmaParser(Parser[EcmaFlags]):
             anchor = Alternatives((anchor, Look(Characters(LINE_END), looks_back, negated=False)))
         self._unrepeatable = anchor
         return anchor
-
-    def _refuse_backreference(self) -> None:
-        position = self.scanner.position
-        if found := self.scanner.match(_BACKREFERENCE):
-            raise refusal("a backreference", found[0], position)
 
 
 def _counts(quantifier: re.Match[str]) -> tuple[int, int | None]:

@@ -1,0 +1,192 @@
+"""How many tokens suffice from a place in a frame (see `frames`) to the closing bracket."""
+
+from __future__ import annotations
+
+from structgen.grammars.automaton._jit import Memory, inner
+from structgen.grammars.automaton.frame_places import (
+    AFTER_ITEM,
+    AFTER_KEY,
+    AFTER_MEMBER,
+    BEFORE_ITEM,
+    BEFORE_KEY,
+    BEFORE_VALUE,
+    EXACT,
+    SPACES,
+    START_ARRAY,
+    START_OBJECT,
+    layout_of,
+    piece_at,
+)
+from structgen.grammars.automaton.layouts import (
+    AFTER_COLON,
+    AFTER_COMMA,
+    BEFORE_COLON,
+    CLOSING,
+    comma_cost,
+    space_length,
+)
+from structgen.grammars.automaton.registers import after_item, after_name, after_other, may_come, way_of
+from structgen.grammars.automaton.spellings import extended_keys
+from structgen.grammars.automaton.string_keys import key_interval, key_name, key_others, key_rest, other_rest
+from structgen.grammars.automaton.strings import key_start
+from structgen.grammars.automaton.tables import (
+    FAR,
+    H_VALUE_COST,
+    N_VALUE_COST,
+    NAMES,
+    O_FIRST_NAME,
+    O_FIRST_OTHER,
+    O_IS_SET,
+    OBJECTS,
+    OTHERS,
+    R_DISTANCE,
+    R_KEYS,
+    R_NEXT,
+    R_SPEC,
+    R_WAYS,
+    REGISTERS,
+    WAYS,
+    Y_COST,
+    cell,
+)
+
+__all__ = ["after_member", "bit_at", "bits_of", "frame_distance", "place_ahead"]
+
+
+@inner
+def bits_of(mask: int) -> int:
+    """How many bits are set."""
+    count = 0
+    while mask:
+        count += mask & 1
+        mask >>= 1
+    return count
+
+
+@inner
+def bit_at(mask: int, number: int) -> int:
+    """The place of the bit that is number ``number`` among those set."""
+    place = 0
+    while True:
+        if (mask >> place) & 1:
+            if number == 0:
+                return place
+            number -= 1
+        place += 1
+
+
+@inner
+def after_member(m: Memory, register: int, label: int, text: int, number: int) -> int:
+    """The register after the member with key ``label``, spelled ``text``, in number ``number`` of its ways."""
+    if label >= 0:
+        return after_name(m, register, label)
+    keys = extended_keys(m, cell(m, REGISTERS, register, R_KEYS), text)
+    return after_other(m, register, bit_at(-1 - label, number), keys)
+
+
+@inner
+def frame_distance(m: Memory, place: int, register: int, label: int) -> int:
+    """Tokens that suffice from a place in a frame; see `frames` for what makes one."""
+    rest = cell(m, REGISTERS, register, R_DISTANCE)
+    if place < 0:
+        return _key_distance(m, -place, register)
+    kind, written, layout = place % EXACT // SPACES, place // EXACT, layout_of(m, register)
+    piece = piece_at(m, layout, kind)
+    left = space_length(m, layout, piece) - written
+    if kind in (START_OBJECT, START_ARRAY):
+        return rest + 1
+    if kind == AFTER_KEY:
+        return left + 1 + space_length(m, layout, AFTER_COLON) + _value_distance(m, register, label)
+    if kind == BEFORE_VALUE:
+        return left + _value_distance(m, register, label)
+    if written == 0 and kind not in (BEFORE_KEY, BEFORE_ITEM):
+        return rest
+    if piece == CLOSING:
+        return left + 1
+    if kind in (AFTER_MEMBER, AFTER_ITEM):
+        left += 1 + space_length(m, layout, AFTER_COMMA)
+    if cell(m, REGISTERS, register, R_SPEC) < 0:
+        return left + _item_distance(m, register) - comma_cost(m, layout)  # which the elements' costs include
+    return left + _key_distance(m, key_start(m, cell(m, REGISTERS, register, R_KEYS)), register)
+
+
+@inner
+def _length(mask: int) -> int:
+    """One more than the place of the highest bit that is set."""
+    length = 0
+    while mask >> length:
+        length += 1
+    return length
+
+
+@inner
+def _value_distance(m: Memory, register: int, label: int) -> int:
+    """Tokens that suffice for a value behind the key ``label`` and the rest."""
+    if label >= 0:
+        spec = cell(m, REGISTERS, register, R_SPEC)
+        cost = cell(m, NAMES, cell(m, OBJECTS, spec, O_FIRST_NAME) + label, N_VALUE_COST)
+        return cost + cell(m, REGISTERS, after_name(m, register, label), R_DISTANCE)
+    best = FAR
+    for way in range(_length(-1 - label)):
+        if ((-1 - label) >> way) & 1:
+            best = min(best, _other_distance(m, register, way))
+    return best
+
+
+@inner
+def _other_distance(m: Memory, register: int, way: int) -> int:
+    """Tokens that suffice for a value behind an undeclared key, taken in this way, and the rest."""
+    spec = cell(m, REGISTERS, register, R_SPEC)
+    cost = cell(m, OTHERS, cell(m, OBJECTS, spec, O_FIRST_OTHER) + way, H_VALUE_COST)
+    return cost + cell(m, REGISTERS, after_other(m, register, way, cell(m, REGISTERS, register, R_KEYS)), R_DISTANCE)
+
+
+@inner
+def _item_distance(m: Memory, register: int) -> int:
+    """Tokens that suffice for an element and the rest."""
+    ways, best = cell(m, REGISTERS, register, R_WAYS), FAR
+    for way in range(_length(ways)):
+        if (ways >> way) & 1:
+            cost = cell(m, WAYS, way_of(m, register, way), Y_COST)
+            best = min(best, cost + cell(m, REGISTERS, after_item(m, register, way), R_DISTANCE))
+    return best
+
+
+@inner
+def _colon_cost(m: Memory, register: int) -> int:
+    """Tokens that suffice for a colon and the white space around it."""
+    if cell(m, OBJECTS, cell(m, REGISTERS, register, R_SPEC), O_IS_SET):
+        return 0
+    layout = layout_of(m, register)
+    return 1 + space_length(m, layout, BEFORE_COLON) + space_length(m, layout, AFTER_COLON)
+
+
+@inner
+def place_ahead(m: Memory, key: int, register: int) -> int:
+    """The place of the declared name that the key is best to become: the one needed, else the first in the order of
+    the layout; -1 where it can become none.
+    """
+    first, end = key_interval(m, key)
+    found, best = -1, FAR
+    for place in range(first, end):
+        name = key_name(m, cell(m, REGISTERS, register, R_KEYS), place)
+        if name == cell(m, REGISTERS, register, R_NEXT):
+            return place
+        if name < best and may_come(m, register, name):
+            found, best = place, name
+    return found
+
+
+@inner
+def _key_distance(m: Memory, key: int, register: int) -> int:
+    """Tokens that suffice from within a key: to make it a declared one or an undeclared one, and for the rest."""
+    colon, best = _colon_cost(m, register), FAR
+    place = place_ahead(m, key, register)
+    if place >= 0:
+        name = key_name(m, cell(m, REGISTERS, register, R_KEYS), place)
+        best = key_rest(m, key, place) + colon + _value_distance(m, register, name)
+    ways = key_others(m, key) & cell(m, REGISTERS, register, R_WAYS)
+    for way in range(_length(ways)):
+        if (ways >> way) & 1:
+            best = min(best, other_rest(m, key, 1 << way) + colon + _other_distance(m, register, way))
+    return best
