@@ -1,9 +1,11 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from published_tokenizers import fetch
 
 from structgen import LLM
 from structgen.engine.sources import resolve_model
@@ -22,6 +24,13 @@ def pytest_configure() -> None:
 def smollm2() -> Path:
     """The GGUF file of SmolLM2-135M; the first run on a machine downloads it into structgen's cache."""
     return resolve_model("smollm2-135m").path
+
+
+@pytest.fixture(scope="session")
+def published(pytestconfig) -> Callable[[str], Path]:
+    """A function that gives the folder with the tokenizer files of a published model, fetched once."""
+    cache = Path(pytestconfig.cache.mkdir("tokenizers"))
+    return lambda name: fetch(name, cache)
 
 
 @pytest.fixture(scope="session")

@@ -28,6 +28,17 @@ class ByteDfa:
     accepting: npt.NDArray[Any]
 
     @cached_property
+    def edges(self) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+        """Where in the flat ``transitions`` a byte can come, int64[edges], and the states after it, int32[edges]."""
+        places = np.flatnonzero(self.transitions >= 0)
+        return places, self.transitions.ravel()[places]
+
+    @cached_property
+    def reads(self) -> npt.NDArray[Any]:
+        """Whether a byte can come in each state, bool[states]."""
+        return np.any(self.transitions >= 0, axis=1)
+
+    @cached_property
     def distances(self) -> list[int]:
         """The bytes from each state to the nearest end."""
         before: list[list[int]] = [[] for _ in self.accepting]

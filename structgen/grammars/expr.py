@@ -126,10 +126,13 @@ class Rule:
         Gives the body; always the same.
     pointer : str
         Where the rule comes from: a JSON pointer, or empty.
+    is_common : bool
+        Whether it is one of a few that many grammars call, made once in a process: what automata need to know of it is
+        worked out once for a vocabulary.
     """
 
-    def __init__(self, name: str, define: Callable[[], Expr], pointer: str = "") -> None:
-        self.name, self.pointer = name, pointer
+    def __init__(self, name: str, define: Callable[[], Expr], pointer: str = "", *, is_common: bool = False) -> None:
+        self.name, self.pointer, self.is_common = name, pointer, is_common
         self._define = define
         self._body: Expr | None = None
 

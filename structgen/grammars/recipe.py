@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
 
 from structgen.errors import InvalidGrammar
+from structgen.grammars.collector import collector_paused
 from structgen.grammars.limits import LIMIT_NAMES, Limits, limited
 from structgen.plugins import registry
 
@@ -84,7 +85,7 @@ def front_end(name: str) -> Callable[[Callable[_P, _Automaton]], Callable[_P, _A
             unknown = next((one for one in kwargs if one not in known), None)
             if unknown is not None:
                 raise TypeError(f"{compile_grammar.__name__}() got an unexpected keyword argument {unknown!r}")
-            with limited(**cast("Limits", limits)):
+            with limited(**cast("Limits", limits)), collector_paused():
                 automaton = compile_grammar(*args, **kwargs)
             options = dict(zip(names, args[2:], strict=False)) | {key: kwargs[key] for key in kwargs if key in names}
             source = args[0] if args else kwargs[known[0]]

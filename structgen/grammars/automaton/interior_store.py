@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -63,8 +63,11 @@ from structgen.grammars.automaton.projections import (
 from structgen.grammars.automaton.walk import Trie
 from structgen.grammars.byte_dfa import ByteDfa
 from structgen.grammars.char_dfa import CharDfa
-from structgen.grammars.expr import Expr
+from structgen.grammars.expr import Expr, Rule
 from structgen.grammars.language import ALL, Language
+
+if TYPE_CHECKING:
+    from structgen.grammars.automaton.rule_book import Base
 
 __all__ = ["InteriorStore", "Leaf"]
 
@@ -132,6 +135,8 @@ class InteriorStore:
         self._lock = threading.Lock()
         self._leaves: WeakKeyDictionary[Leaf, int] = WeakKeyDictionary({ALL: ANY_STRING})
         self._key_leaves: dict[tuple[Language, ...], int] = {}
+        self.bases: dict[Rule | None, Base] = {}
+        """What `rule_book.base_of` keeps here, by common rule."""
         self._kinds: dict[int, Kinds | None] = {}  # by leaf
         self._projections: dict[tuple[bytes, bytes], Projection | None] = {}
         self._leaf_count, self._entries = LEAVES, 0

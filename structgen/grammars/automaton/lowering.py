@@ -5,6 +5,7 @@ A node is made after the one that follows it, so its distance to the end of the 
 
 from __future__ import annotations
 
+from itertools import chain, count, repeat
 from typing import NamedTuple
 
 from structgen.grammars.automaton.facts import Facts, Lengths, literal_distances, meant
@@ -110,10 +111,20 @@ class Lowering:
         raise TypeError(f"no such expression: {expr!r}")
 
     def _literal(self, text: bytes, after: int) -> int:
+        if not text:
+            return after
         distances = literal_distances(text, self._distance(after), self._lengths)
-        for place in range(len(text) - 1, -1, -1):
-            after = self._add(BYTES, self._byteset(1 << text[place]), after, DEAD_END, distances[place])
-        return after
+        first, numbers = self._first + len(self.nodes), {byte: self._byteset(1 << byte) for byte in reversed(text)}
+        self.nodes += map(
+            Node,
+            repeat(BYTES),
+            [numbers[byte] for byte in reversed(text)],
+            chain((after,), count(first)),
+            repeat(DEAD_END),
+            repeat(self._rule),
+            distances[-2::-1],
+        )
+        return first + len(text) - 1
 
     def _bytes(self, bits: int, after: int) -> int:
         distance = 1 + self._distance(after) if bits & self._lengths.single else FAR

@@ -90,8 +90,8 @@ __all__ = [
 
 
 ANY_NEXT = FAR
-"""Where `R_DISTANCE` counts on no member in particular; else it counts on a declared name, by number, or on an entry of
-others, by -1 - number: one that is needed and may come now."""
+"""`R_NEXT` where `R_DISTANCE` counts on no declared name in particular; else it is the number of one that is needed and
+may come now."""
 
 
 @inner
@@ -348,8 +348,6 @@ def _settle_object(m: Memory, row: int, spec: int) -> None:
         if (ordered and missing) or (high >= 0 and count + 1 + missing + rest > high):
             continue
         ways |= 1 << other
-        if unmet & met and following == ANY_NEXT:
-            following = -1 - other
     put(m, REGISTERS, row, R_NEXT, following)
     put(m, REGISTERS, row, R_WAYS, ways)
     put(m, REGISTERS, row, R_MORE, 1 if more or ways else 0)

@@ -280,9 +280,7 @@ def other_rest(m: Memory, state: int, ways: int) -> int:
 
 @inner
 def key_rest(m: Memory, state: int, place: int) -> int:
-    """The bytes, closing quote included, that make the key the declared name at ``place``; for -1 an undeclared one."""
-    if place < 0:
-        return other_rest(m, state, key_others(m, state))
+    """The bytes, closing quote included, that make the key the declared name at ``place``."""
     record = cell(m, STATES, state, S_NODES)
     quotes = 2 if cell(m, RECORDS, record, X_PHASE) == START else 1
     first = cell(m, MACHINES, cell(m, RECORDS, record, X_MACHINE), G_TEXT)

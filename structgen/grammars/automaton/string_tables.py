@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
+from copy import copy
 
 import numpy as np
 
@@ -91,6 +92,14 @@ class StringTables:
         self._marking: dict[int, RankedDfa | None] = {}  # of keys: what says which languages hold a name
         self._append(POOL, N_POOL, spelling_costs(single)[:, None])
         self._value(None)
+
+    def copied(self, tables: Tables, make_room: Callable[[int, int], None]) -> StringTables:
+        """The same for other tables, which begin with what has been written here."""
+        other = copy(self)
+        other._tables, other._make_room = tables, make_room
+        other._machines, other._values, other._products = dict(self._machines), dict(self._values), dict(self._products)
+        other._lengths, other._marking = dict(self._lengths), dict(self._marking)
+        return other
 
     def string(self, language: Language, rule: int) -> int:
         """The machine of the strings in ``language``, to which the rule number ``rule`` is given if it is new."""

@@ -11,14 +11,13 @@ lays the tables out anew, larger, and calls again; what had been built is still 
 
 from __future__ import annotations
 
-import mmap
-import sys
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from structgen.grammars.automaton._jit import Int32Array, Memory, fixed, inlined, inner, load, store
+from structgen.grammars.automaton.table_memory import give_back, reserve
 
 __all__ = [
     "InteriorWanted",
@@ -106,12 +105,10 @@ _TABLES = {
     CLOSERS: _Table(2, 128),
     EXCEPTIONS: _Table(2, 128),
 }
-_WHOLE = -1
-"""The key of all tables together, among the views."""
 _ROOM = 64
 """A table has room for so many times its rows."""
-_NO_SWAP = 0x4000 if sys.platform == "linux" else 0
-"""``MAP_NORESERVE``, which Python names from 3.13 on."""
+_FIRST_ROWS = {table: its.rows for table, its in _TABLES.items()}
+_FIRST_ROOM = {table: its.rows * _ROOM for table, its in _TABLES.items()}
 _GROW_TOGETHER = (
     {NODES, NODE_WORK},
     {STATES, STATE_HASH, STATE_WORK, FRAME_HASH},
@@ -238,7 +235,12 @@ class Tables:
     """The tables of one automaton.
 
     Each lies in room of its own for many times its rows, which the system gives memory where it is written: growing
-    moves nothing until that is used up.
+    moves nothing until that is used up. Views are good as long as the tables are held.
+
+    Parameters
+    ----------
+    base : Tables, optional
+        What to begin with: the rows are copied.
 
     Attributes
     ----------
@@ -247,10 +249,17 @@ class Tables:
         a thread knows of may be read at any time.
     """
 
-    def __init__(self) -> None:
-        self._rows = {table: its.rows for table, its in _TABLES.items()}
-        self._room = {table: its.rows * _ROOM for table, its in _TABLES.items()}
-        self._use(self._lay_out())
+    def __init__(self, base: Tables | None = None) -> None:
+        self._rows: dict[int, int] = dict(_FIRST_ROWS if base is None else base._rows)
+        self._room: dict[int, int] = dict(_FIRST_ROOM if base is None else base._room)
+        self._use(*self._lay_out())
+        if base is None:
+            self._begin()
+        else:
+            for place in base._spans():
+                self.memory[place] = base.memory[place]
+
+    def _begin(self) -> None:
         self.set_count(N_STATES, CLOSED + 1)
         self.set_count(N_REGISTERS, 1)
         self.set_count(N_WORDS, 1)
@@ -264,17 +273,18 @@ class Tables:
 
     def __getitem__(self, table: int) -> Int32Array:
         """The rows of ``table``, int32[rows, columns], a view."""
-        views = self._views  # one read: another thread may put others there
+        memory, offsets, views = self._layout  # one read: another thread may put another there
         view = views.get(table)
         if view is None:
-            view = views[table] = _rows(views[_WHOLE], table)
+            rows, columns, offset = int(memory[3 * table + 2]), _TABLES[table].columns, offsets[table]
+            view = views[table] = np.reshape(memory[offset : offset + rows * columns], (rows, columns))
         return view
 
-    def _use(self, memory: Int32Array) -> None:
+    def _use(self, memory: Int32Array, offsets: list[int]) -> None:
         self.memory = memory
         self.address: Memory = int(memory.ctypes.data)
         """What compiled functions take; good until the tables grow."""
-        self._views = {_WHOLE: memory}
+        self._layout: tuple[Int32Array, list[int], dict[int, Int32Array]] = memory, offsets, {}
         self._counts = memory[3 * len(_TABLES) :]
 
     def count(self, place: int) -> int:
@@ -315,40 +325,42 @@ class Tables:
                 if not _TABLES[one].kept:
                     self[one][:] = 0
                 self.memory[3 * one + 2] = self._rows[one]
-            self._views = {_WHOLE: self.memory}
+            self._layout = self.memory, self._layout[1], {}
             return
         for one in growing:
             self._room[one] = self._rows[one] * _ROOM
-        memory = self._lay_out()
+        memory, offsets = self._lay_out()
         for one, its in _TABLES.items():
             if its.kept or one not in growing:
-                old = self[one]
-                _rows(memory, one)[: len(old)] = old
-        self._use(memory)  # last: other threads read without the lock
+                old = np.reshape(self[one], -1)
+                memory[offsets[one] : offsets[one] + len(old)] = old
+        self._use(memory, offsets)  # last: other threads read without the lock
 
-    def _lay_out(self) -> Int32Array:
+    def _spans(self) -> list[slice]:
+        """What may have been written."""
+        offsets = self._layout[1]
+        spans = [
+            slice(offsets[table], offsets[table] + its.columns * self._rows[table]) for table, its in _TABLES.items()
+        ]
+        return [slice(0, 3 * len(_TABLES)), *spans]
+
+    def _lay_out(self) -> tuple[Int32Array, list[int]]:
+        """Memory with its header, and where each table begins."""
         header, offset = [0] * (3 * len(_TABLES)), 3 * len(_TABLES)
         for table, its in _TABLES.items():
             header[3 * table : 3 * table + 3] = offset, its.columns, self._rows[table]
             offset += its.columns * self._room[table]
-        memory = _reserve(offset)
+        memory = reserve(offset)
         memory[: len(header)] = header
-        return memory
+        return memory, header[::3]
 
-
-def _reserve(size: int) -> Int32Array:
-    """Zeros that take no memory until they are written."""
-    if not hasattr(mmap, "MAP_ANONYMOUS"):
-        return np.zeros(size, np.int32)
-    region = mmap.mmap(-1, 4 * size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _NO_SWAP)
-    if hasattr(mmap, "MADV_NOHUGEPAGE"):
-        region.madvise(mmap.MADV_NOHUGEPAGE)  # a huge page for each of many tables would be all of them
-    return np.frombuffer(region, np.int32)
-
-
-def _rows(memory: Int32Array, table: int) -> Int32Array:
-    offset, columns, rows = (int(value) for value in memory[3 * table : 3 * table + 3])
-    return np.reshape(memory[offset : offset + rows * columns], (rows, columns))
+    def __del__(self) -> None:
+        memory = getattr(self, "memory", None)
+        if memory is None:  # there was none to be had
+            return
+        spans = self._spans()
+        del self.memory, self._layout, self._counts
+        give_back(memory, spans)
 
 
 def _place(m: Memory, table: Any, row: int, column: int) -> int:

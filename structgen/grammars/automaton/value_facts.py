@@ -6,13 +6,13 @@ import json
 from collections.abc import Mapping
 
 from structgen.grammars.automaton.facts import Called, Facts, Lengths
+from structgen.grammars.automaton.spare_strings import spare_string
 from structgen.grammars.automaton.string_texts import shortest_string
 from structgen.grammars.automaton.tables import FAR
 from structgen.grammars.expr import Rule
 from structgen.grammars.values import ArraySpec, ArrayValue, Item, ObjectSpec, ObjectValue, Regular, StringValue, Value
 
 __all__ = [
-    "DETOUR",
     "array_tokens",
     "called_values",
     "is_spellable",
@@ -25,8 +25,8 @@ __all__ = [
 
 _ALL_BYTES = (1 << 256) - 1
 
-DETOUR = 8
-"""Bytes that suffice for a key to become another one than a key that has been there."""
+_UNDECLARED_KEYS = 256
+"""Keys that an object may have beyond the declared ones before what suffices for another one might not."""
 
 _Known = Mapping[Called, Facts]
 
@@ -60,12 +60,16 @@ def value_facts(value: Value, facts: _Known, lengths: Lengths) -> Facts:
 
 def is_spellable(spec: ObjectSpec, lengths: Lengths) -> bool:
     """Whether what an object is written with are tokens byte by byte, so that bytes may be counted for tokens."""
+    if lengths.single == _ALL_BYTES:
+        return True
     spelled = b'{}[]:,"a' + json.dumps(spec.names, ensure_ascii=False).encode()
     return all(lengths.single >> byte & 1 for byte in set(spelled))
 
 
 def spelled_length(text: str) -> int:
     """Bytes of ``text`` in a JSON string, quotes aside, escaped only where it must be."""
+    if text.isidentifier() and text.isascii():
+        return len(text)
     return sum(2 if mark in '"\\\b\f\n\r\t' else 6 if mark < " " else len(mark.encode()) for mark in text)
 
 
@@ -89,7 +93,7 @@ def value_tokens(spec: ObjectSpec, value: Rule, facts: _Known) -> int:
 
 
 def _shortest_key(spec: ObjectSpec, entry: int) -> int:
-    return shortest_string(spec.others[entry].keys, _ALL_BYTES) - 1 + DETOUR  # one more where the shortest is gone
+    return spare_string(spec.others[entry].keys, len(spec.names) + _UNDECLARED_KEYS, _ALL_BYTES) - 1
 
 
 def object_tokens(spec: ObjectSpec, facts: _Known) -> int:

@@ -55,6 +55,10 @@ class Atom:
             self.ways = {}
         self.ways[key] = ways
 
+    def forget(self) -> None:
+        """Let go of what else leads back here."""
+        self.ways, self._negation = NO_WAYS_YET, None
+
     def is_opposite_open(self, level: int) -> bool:
         """Whether the negation is being computed at this place of `opened`."""
         return self._negation is not None and self._negation.opened[level] >= 0

@@ -60,8 +60,9 @@ def compile_json_schema(
     property_order : {"schema", "any"}
         Order of an object's keys: as above, or any.
     numbers : {"canonical", "any"}
-        ``"canonical"``: as common writers give them, at most 20 digits before and after the point. ``"any"``: every
-        spelling of a number (of at most 40 digits where values are restricted).
+        ``"canonical"``: as common writers give them, at most 20 digits before and after the point (before it, any
+        number of digits where counting them too takes more than 50,000 states). ``"any"``: every spelling of a number
+        (of at most 40 digits where values are restricted).
     formats : {"assert", "annotate"}
         Whether ``format`` is an assertion or an annotation. Formats that no specification names are annotations.
     whitespace : {"flexible", "compact"}
@@ -119,7 +120,9 @@ def schema_rule(
         places = Places(schema, default_dialect, registry)
         planner = Planner(Algebra(Formats(formats == "assert", strict_formats)))
         writer = Writer(planner, numbers, ordered=property_order == "schema", spaced=whitespace == "flexible")
-        return writer.write(places.root)
+        rule = writer.write(places.root)
+        places.forget()
+        return rule
     except RecursionError as error:
         raise GrammarLimitExceeded("the schema is nested too deeply, or holds itself; flatten it") from error
 

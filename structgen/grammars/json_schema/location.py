@@ -32,6 +32,15 @@ class Places:
         resource = self.documents.root
         self.root = self.enter(resource.root, "", resource, ())
 
+    def forget(self) -> None:
+        """Let go of the locations and of what is known of them, which would else hold on to each other."""
+        for location in self._locations.values():
+            location.facts = None
+            location.forget()
+        self._locations.clear()
+        self._targets.clear()
+        self.documents.root.parts.clear()
+
     def enter(self, schema: Any, pointer: str, resource: Resource, scope: Scope) -> Atom:
         """The atom of ``schema``, reached from ``resource``.
 

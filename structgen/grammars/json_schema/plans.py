@@ -9,13 +9,13 @@ from structgen.grammars import language
 from structgen.grammars.json_schema import dialects
 from structgen.grammars.json_schema.array_planning import array_plans
 from structgen.grammars.json_schema.array_plans import ArrayPlan
-from structgen.grammars.json_schema.atoms import Atom
+from structgen.grammars.json_schema.atoms import ANYTHING, NOTHING, Atom
 from structgen.grammars.json_schema.conjunctions import Conjunction
 from structgen.grammars.json_schema.location import Location
 from structgen.grammars.json_schema.numbers import NumberSet
 from structgen.grammars.json_schema.object_planning import object_plans
-from structgen.grammars.json_schema.object_plans import ObjectPlan
-from structgen.grammars.json_schema.ways import FALSE, NULL, TRUE, Ways
+from structgen.grammars.json_schema.object_plans import ObjectPlan, OtherKeys
+from structgen.grammars.json_schema.ways import FALSE, NO_WAY, NULL, TRUE, Ways
 from structgen.grammars.limits import checkpoint
 
 if TYPE_CHECKING:
@@ -73,7 +73,8 @@ class Planner:
 
     def _plan(self, conjunction: Conjunction) -> Plan:
         if len(conjunction.atoms) == 1:
-            plain = _of_type_alone(conjunction.atoms[0])
+            atom = conjunction.atoms[0]
+            plain = _of_type_alone(atom) or self._of_properties_alone(atom)
             if plain is not None:
                 return plain
         algebra, ways = self.algebra, self.algebra.expand(conjunction)
@@ -84,6 +85,23 @@ class Planner:
             tuple(plan for way in ways.arrays for plan in array_plans(algebra, way, conjunction.pointer)),
             tuple(plan for way in ways.objects for plan in object_plans(algebra, way, conjunction.pointer)),
         )
+
+    def _of_properties_alone(self, atom: Atom) -> Plan | None:
+        """The plan of the next most common: an object with ``properties``, of which some are required."""
+        if not isinstance(atom, Location) or atom.about != _OF_OBJECTS or not _PLAIN_OBJECT.issuperset(atom.keywords):
+            return None
+        keywords, conjunction = atom.keywords, self.algebra.conjunction
+        if keywords["type"] != "object" or not keywords.get("properties"):
+            return None
+        additional = ANYTHING if "additionalProperties" not in keywords else atom.child("additionalProperties")
+        values = {name: conjunction(atom.child("properties", name)) for name in keywords["properties"]}
+        required = tuple(dict.fromkeys(keywords.get("required", ())))
+        if not all(map(str.isascii, values)) or not all(name in values for name in required):
+            return None
+        if any(values[name] is self.algebra.nothing for name in required):
+            return Plan(NO_WAY)
+        others = () if additional is NOTHING else (OtherKeys(language.ALL, conjunction(additional), frozenset()),)
+        return Plan(NO_WAY, objects=(ObjectPlan(values, others, required, 0, None, (), 0, atom.pointer),))
 
     def is_satisfiable(self, conjunction: Conjunction) -> bool:
         """Whether any value meets ``conjunction``."""
@@ -129,6 +147,8 @@ def _is_known(conjunction: Conjunction) -> bool:
     return bool(conjunction.satisfiable)
 
 
+_OF_OBJECTS = dialects.OBJECT | dialects.VALUES
+_PLAIN_OBJECT = frozenset({"type", "properties", "required", "additionalProperties"})
 _TYPES = {
     "null": Plan(Ways(NULL)),
     "boolean": Plan(Ways(FALSE | TRUE)),

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import lru_cache
 
 from structgen.errors import GrammarLimitExceeded, UnsatisfiableSchema, UnsupportedSchema
 from structgen.grammars.expr import NEVER, Expr, Rule, alternation, literal
+from structgen.grammars.json_schema.algebra import Algebra
 from structgen.grammars.json_schema.array_plans import ArrayPlan, ItemPlan
+from structgen.grammars.json_schema.assertions import Formats
 from structgen.grammars.json_schema.atoms import Atom
 from structgen.grammars.json_schema.conjunctions import Conjunction
 from structgen.grammars.json_schema.counting import why_not_counted
@@ -47,6 +50,13 @@ class _Body:
         return self.expr
 
 
+@lru_cache(maxsize=8)
+def anything(numbers: str, *, ordered: bool, spaced: bool) -> Rule:
+    """The rule of all JSON values, the options as for `Writer`."""
+    planner = Planner(Algebra(Formats(assertion=False, strict=False)))
+    return Writer(planner, numbers, ordered=ordered, spaced=spaced).write_anything()
+
+
 class Writer:
     """Writes the rules of a schema.
 
@@ -81,17 +91,30 @@ class Writer:
         conjunction = self._planner.algebra.conjunction(root)
         if not self._planner.is_satisfiable(conjunction):
             raise UnsatisfiableSchema("", "no JSON value can meet it: the schema is unsatisfiable")
-        rule = self._rule(conjunction, "the schema")
+        return self._written(conjunction, "the schema", is_common=False)
+
+    def write_anything(self) -> Rule:
+        """The rule of all JSON values, which many grammars call."""
+        return self._written(self._planner.algebra.anything, "value", is_common=True)
+
+    def _written(self, conjunction: Conjunction, name: str, *, is_common: bool) -> Rule:
+        body = _Body()
+        rule = Rule(name, body, conjunction.pointer, is_common=is_common)
+        if is_common or conjunction is not self._planner.algebra.anything:
+            self._rules[conjunction] = rule
+        self._pending.append((conjunction, body))
         while self._pending:
             one, body = self._pending.pop()
             body.expr = self._body(self._planner.plan(one))
         return rule
 
-    def _rule(self, conjunction: Conjunction, name: str = "") -> Rule:
+    def _rule(self, conjunction: Conjunction) -> Rule:
         rule = self._rules.get(conjunction)
-        if rule is None:
+        if rule is None and conjunction is self._planner.algebra.anything:
+            rule = self._rules[conjunction] = anything(self._numbers, ordered=self._ordered, spaced=self._spaced)
+        elif rule is None:
             body, pointer = _Body(), conjunction.pointer
-            rule = self._rules[conjunction] = Rule(name or pointer.rpartition("/")[2] or "value", body, pointer)
+            rule = self._rules[conjunction] = Rule(pointer.rpartition("/")[2] or "value", body, pointer)
             self._pending.append((conjunction, body))
         return rule
 
@@ -168,6 +191,8 @@ class Writer:
         self, plan: ObjectPlan, values: dict[str, Rule | None]
     ) -> tuple[tuple[frozenset[int], int | None], ...]:
         """The implications between keys that can be there."""
+        if not plan.implications:
+            return ()
         places = {name: place for place, name in enumerate(values)}
         return tuple(
             (frozenset(places[key] for key in keys), places[other] if other is not None and values.get(other) else None)

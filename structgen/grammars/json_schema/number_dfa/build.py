@@ -13,6 +13,7 @@ from structgen.grammars.json_schema.decimals import Exact, digits_of
 from structgen.grammars.json_schema.number_dfa.canonical import MAX_DIGITS, CanonicalFloats, CanonicalIntegers
 from structgen.grammars.json_schema.number_dfa.every import EverySpelling
 from structgen.grammars.json_schema.number_dfa.graph import NO_BASE, Base, base_of, build
+from structgen.grammars.json_schema.number_dfa.integers import MAX_REMAINDERS, integers_dfa, remainders
 from structgen.grammars.json_schema.number_dfa.side import coprime_part
 from structgen.grammars.json_schema.number_dfa.words import canonical_words, usual_words, words_dfa
 from structgen.grammars.json_schema.number_parts import MARKED, Parts, few
@@ -109,6 +110,8 @@ def _canonical(parts: Parts) -> ByteDfa:
     if values is not None:
         words = (canonical_words(value, value in parts.floats, parts.writing) for value in values)
         return words_dfa(word for some in words for word in some)
+    if is_whole and 1 < remainders(parts) <= MAX_REMAINDERS:
+        return integers_dfa(parts, _max_digits(parts), MAX_STATES)
     reader = CanonicalIntegers(parts, _max_digits(parts)) if is_whole else CanonicalFloats(parts)
     return build(reader, _base(is_whole) if parts.writing != MARKED else NO_BASE, MAX_STATES)
 

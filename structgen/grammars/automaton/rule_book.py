@@ -1,0 +1,282 @@
+"""Writing rules into the tables of an automaton: each when it is reached, the first ones ahead of that."""
+
+from __future__ import annotations
+
+import itertools
+import sys
+from typing import NamedTuple
+
+import numpy as np
+
+from structgen.grammars.automaton.analysis import analyse
+from structgen.grammars.automaton.facts import Called, Facts, Lengths, meant
+from structgen.grammars.automaton.frame_tables import write_array, write_object
+from structgen.grammars.automaton.growth import Growth
+from structgen.grammars.automaton.interior_store import InteriorStore
+from structgen.grammars.automaton.lowering import Lowering
+from structgen.grammars.automaton.string_tables import StringTables
+from structgen.grammars.automaton.tables import (
+    ARRAY_RULE,
+    BYTESETS,
+    CALL,
+    F_BYTES,
+    F_FINAL,
+    FAR,
+    N_BYTESETS,
+    N_NODES,
+    N_ROWS,
+    N_RULES,
+    N_STATES,
+    NO_STATE,
+    NODES,
+    OBJECT_RULE,
+    RULES,
+    S_DISTANCE,
+    S_FLAGS,
+    S_ROW,
+    S_RULE,
+    STATES,
+    STRING_RULE,
+    TOKEN,
+    TRANSITIONS,
+    U_FIRST,
+    U_KIND,
+    U_LEAF,
+    U_NODE,
+    U_STATE,
+    Tables,
+)
+from structgen.grammars.automaton.value_facts import is_spellable
+from structgen.grammars.byte_dfa import ByteDfa
+from structgen.grammars.expr import NEVER, Rule
+from structgen.grammars.language import Language
+from structgen.grammars.values import ArrayValue, ObjectSpec, ObjectValue, Regular, StringValue
+
+__all__ = ["Base", "RuleBook", "base_of"]
+
+_AHEAD = 256
+"""So many rules are lowered when an automaton is made."""
+
+
+class _KeySet(NamedTuple):
+    """Keys of objects: those declared, the languages of the others, and which of these there have been."""
+
+    names: tuple[str, ...]
+    others: tuple[Language, ...]
+    seen: frozenset[str] = frozenset()
+
+
+class RuleBook:
+    """The rules of an automaton by number, the start rule first, and what has been written of them.
+
+    Parameters
+    ----------
+    start : Rule
+        What a text must match.
+    facts : dict
+        Of all rules.
+    tables : Tables
+        Where to write; as `base` has them, where there is one.
+    growth : Growth
+        Makes room in them.
+    lengths, interiors
+        Of the vocabulary.
+    base : RuleBook, optional
+        What has been written already; its start rule gives way to ``start``.
+
+    Attributes
+    ----------
+    rules : list of Called
+        By number.
+    """
+
+    def __init__(
+        self,
+        start: Rule,
+        facts: dict[Called, Facts],
+        tables: Tables,
+        growth: Growth,
+        lengths: Lengths,
+        interiors: InteriorStore,
+        base: RuleBook | None = None,
+    ) -> None:
+        self._facts, self._tables, self._make_room = facts, tables, growth.make_room
+        self._lengths, self._interiors = lengths, interiors
+        self._numbers: dict[Called, int] = {start: 0}
+        self.rules: list[Called] = [start]
+        self._byteset_numbers: dict[int, int] = {}
+        self._keys: dict[_KeySet, int] = {}
+        self._key_sets: dict[int, _KeySet] = {}
+        if base is None:
+            self._strings = StringTables(tables, self._make_room, lengths.single)
+            self._publish_rules()
+        else:
+            self.rules += base.rules[1:]
+            self._numbers.update((one, number) for one, number in base._numbers.items() if number)
+            self._byteset_numbers.update(base._byteset_numbers)
+            self._keys.update(base._keys)
+            self._key_sets.update(base._key_sets)
+            self._strings = base._strings.copied(tables, self._make_room)
+
+    def lower(self, number: int) -> None:
+        """Write the rule of this number."""
+        one = meant(self.rules[number])
+        if isinstance(one, Rule):
+            self._lower_rule(number, one)
+        elif isinstance(one, ObjectValue):
+            self._write(number, OBJECT_RULE, self._write_object(number, one.spec))
+            self._tables[RULES][number, U_LEAF] = self._interiors.key_leaf(
+                tuple(other.keys for other in one.spec.others)
+            )
+        elif isinstance(one, ArrayValue):
+            written = write_array(self._tables, one.spec, number, self._number_of, self._facts)
+            self._write(number, ARRAY_RULE, written)
+        elif isinstance(one, StringValue):
+            self._write(number, STRING_RULE, self._strings.string(one.language, number))
+            dfa = one.language.dfa
+            leaf, values = (
+                (self._interiors.leaf(one.language), 0) if dfa is None else (self._interiors.leaf(dfa), len(dfa))
+            )
+            self._tables[RULES][number, [U_LEAF, U_FIRST]] = leaf, values
+        elif isinstance(one, Regular):
+            self._write_regular(number, one.dfa)
+        else:
+            raise TypeError(f"no such value: {one!r}")
+
+    def lower_ahead(self, first: int = 0) -> None:
+        """Write the rules from ``first`` on at once, those reached soonest first: no mask has to wait for them."""
+        for number in itertools.count(first):
+            if number == min(len(self.rules), _AHEAD):
+                break
+            if int(self._tables[RULES][number, U_NODE]) < 0:
+                self.lower(number)
+
+    def extended(self, keys: int, key: str) -> int:
+        """The automaton of the ``keys`` that are left when ``key`` has been there."""
+        one = self._key_sets[keys]
+        one = one._replace(seen=one.seen | {key})
+        extended = self._keys.get(one)
+        if extended is None:
+            extended = self._keys[one] = self._strings.with_name(keys, key)
+            self._key_sets[extended] = one
+        return extended
+
+    def _write(self, number: int, kind: int, written: int) -> None:
+        self._publish_rules()
+        self._tables[RULES][number, [U_KIND, U_NODE]] = kind, written
+
+    def _write_regular(self, number: int, dfa: ByteDfa) -> None:
+        """Write the states of ``dfa``, whose transitions are all known."""
+        size, state, row = len(dfa.accepting), self._tables.count(N_STATES), self._tables.count(N_ROWS)
+        self._make_room(STATES, state + size)
+        self._make_room(TRANSITIONS, row + size)
+        targets = np.reshape(self._tables[TRANSITIONS][row : row + size], -1)
+        targets.fill(NO_STATE)
+        places, after = dfa.edges
+        targets[places] = after + state
+        states = self._tables[STATES][state : state + size]
+        states[:] = 0
+        states[:, S_FLAGS] = F_BYTES * dfa.reads + F_FINAL * dfa.accepting
+        spellable = dfa.alphabet & ~self._lengths.single == 0
+        states[:, S_DISTANCE] = dfa.distances if spellable else FAR
+        states[:, S_RULE] = number
+        states[:, S_ROW] = np.arange(row, row + size)
+        self._tables.set_count(N_STATES, state + size)
+        self._tables.set_count(N_ROWS, row + size)
+        self._tables[RULES][number, [U_NODE, U_STATE, U_FIRST]] = 0, state, state
+        self._tables[RULES][number, U_LEAF] = self._interiors.leaf(dfa)
+
+    def _number_of(self, one: Called) -> int:
+        return self._numbers.setdefault(meant(one), len(self._numbers))
+
+    def _write_object(self, number: int, spec: ObjectSpec) -> int:
+        keys, spellable = self._keys_of(spec), is_spellable(spec, self._lengths)
+        return write_object(self._tables, spec, number, keys, self._number_of, self._facts, spellable=spellable)
+
+    def _keys_of(self, spec: ObjectSpec) -> int:
+        """The automaton of the keys of ``spec``."""
+        one = _KeySet(spec.names, tuple(other.keys for other in spec.others))
+        keys = self._keys.get(one)
+        if keys is None:
+            keys = self._keys[one] = self._strings.keys(one.names, one.others, 0)
+            self._key_sets[keys] = one
+        return keys
+
+    def _lower_rule(self, number: int, rule: Rule) -> None:
+        first = self._tables.count(N_NODES)
+        lowering = Lowering(first, number, self._numbers, self._byteset_numbers, self._facts, self._lengths)
+        entry = lowering.lower_rule(rule.body)
+        end = first + len(lowering.nodes)
+        self._make_room(NODES, end)
+        self._tables[NODES][first:end] = lowering.nodes
+        self._tables.set_count(N_NODES, end)
+        self._publish_bytesets()
+        self._publish_rules()
+        reads_bytes_only = all(node.kind not in (CALL, TOKEN) for node in lowering.nodes)
+        self._tables[RULES][number, U_FIRST] = first
+        self._tables[RULES][number, U_LEAF] = self._interiors.leaf(rule.body) if reads_bytes_only else 0
+        self._tables[RULES][number, U_NODE] = entry
+
+    def _publish_bytesets(self) -> None:
+        """Write the byte sets that lowering has numbered since."""
+        known, total = self._tables.count(N_BYTESETS), len(self._byteset_numbers)
+        if known == total:
+            return
+        self._make_room(BYTESETS, total)
+        for bits in itertools.islice(self._byteset_numbers, known, None):
+            words = np.frombuffer(bits.to_bytes(32, "little"), np.int32)
+            self._tables[BYTESETS][self._byteset_numbers[bits]] = words
+        self._tables.set_count(N_BYTESETS, total)
+
+    def _publish_rules(self) -> None:
+        """Make rows for the rules that lowering has numbered since; they are lowered when reached."""
+        known, total = self._tables.count(N_RULES), len(self._numbers)
+        if known == total:
+            return
+        self._make_room(RULES, total)
+        self.rules += itertools.islice(self._numbers, len(self.rules), None)
+        self._tables[RULES][known:total, U_NODE] = -1
+        self._tables.set_count(N_RULES, total)
+
+    def enter(self, one: Called) -> None:
+        """Give ``one`` a number."""
+        self._number_of(one)
+        self._publish_rules()
+
+
+class Base:
+    """What is worked out once for a vocabulary: tables to begin with, a common rule written in them if there is one.
+
+    Parameters
+    ----------
+    common : Rule or None
+        The rule.
+    lengths, interiors
+        Of the vocabulary.
+
+    Attributes
+    ----------
+    facts : dict
+        Of the common rule and all that it reaches.
+    tables : Tables
+        To be copied.
+    book : RuleBook
+        Of the tables, with a start rule that nobody calls.
+    """
+
+    def __init__(self, common: Rule | None, lengths: Lengths, interiors: InteriorStore) -> None:
+        self.facts = {} if common is None else analyse(common, lengths)
+        self.tables = Tables()
+        nobody = Rule("the start", lambda: NEVER)
+        self.book = RuleBook(nobody, self.facts, self.tables, Growth(self.tables, sys.maxsize), lengths, interiors)
+        if common is not None:
+            self.book.enter(common)
+            self.book.lower_ahead(1)
+
+
+def base_of(common: Rule | None, lengths: Lengths, interiors: InteriorStore) -> Base:
+    """The base with this common rule."""
+    found = interiors.bases.get(common)
+    if found is None:  # two threads may both make it, and either will do
+        found = interiors.bases.setdefault(common, Base(common, lengths, interiors))
+    return found
