@@ -37,9 +37,9 @@ def build_trie(token_bytes: list[bytes]) -> Trie:
     below, characters = np.zeros((len(large), BELOW), np.int32), np.zeros(len(token_bytes), np.int32)
     _look_below(longest, count, parents, depths, values, held, large, below)
     _count_characters(starts, text, characters)
-    spans: Int32Array = np.empty(len(tokens), np.int32)
-    spans = np.array(spans[: _find_spans(starts, text, tokens, spans)])
-    return Trie(nodes, children, firsts, ordered, starts, text, large, below, tokens, characters, spans)
+    spans = np.empty(len(tokens), np.int32)
+    found = np.array(spans[: _find_spans(starts, text, tokens, spans)])
+    return Trie(nodes, children, firsts, ordered, starts, text, large, below, tokens, characters, found)
 
 
 @compiled

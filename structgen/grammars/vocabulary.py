@@ -61,7 +61,7 @@ class TokenVocabulary:
             self._bytes[token_id] = b""
         self._end_tokens = frozenset(self.eos_token_ids)
         self._trie = trie_of(self._bytes)
-        self._lengths = _measure(self._bytes)
+        self._lengths = _measure(self._bytes, self._trie)
         self._interiors = InteriorStore(self._trie, self.eos_token_ids)
         self.end_row: Int32Array = self._row(self.eos_token_ids)
         """The mask of the end tokens, int32[ceil(V/32)]."""
@@ -151,12 +151,14 @@ class TokenVocabulary:
         return np.frombuffer(np.packbits(there, bitorder="little").tobytes(), np.int32)
 
 
-def _measure(token_bytes: list[bytes]) -> Lengths:
+def _measure(token_bytes: list[bytes], trie: Trie) -> Lengths:
     texts = set(token_bytes)
     texts.discard(b"")
     single = sum(1 << byte for byte in range(256) if bytes([byte]) in texts)
-    reach: dict[bytes, int] = {}
-    for text in texts:
-        if len(text) > reach.get(text[:2], 1):
-            reach[text[:2]] = len(text)
-    return Lengths(max(map(len, texts), default=0), texts.__contains__, single, reach.get)
+    lengths = np.diff(trie.starts)
+    begins = trie.starts[:-1][lengths > 1]
+    pairs = trie.text[begins].astype(np.int64) << 8 | trie.text[begins + 1]
+    longest = np.zeros(1 << 16, np.int32)
+    np.maximum.at(longest, pairs, lengths[lengths > 1])
+    reach = {pair.to_bytes(2, "big"): int(longest[pair]) for pair in np.flatnonzero(longest).tolist()}
+    return Lengths(int(lengths.max(initial=0)), texts.__contains__, single, reach.get)
