@@ -23,6 +23,29 @@ SCHEMAS = {
             {"not": {"patternProperties": {"b$": {"type": "null"}}}},
         ],
     },
+    "obligation on one key": {"type": "object", "not": {"patternProperties": {"^a$": {"type": "null"}}}},
+    "obligation on one of two keys": {"type": "object", "not": {"patternProperties": {"^[ab]$": {"type": "null"}}}},
+    "a member that may be the whole again": {
+        "type": "object",
+        "properties": {"x": {"$ref": "#"}, "y": {"type": "null"}},
+        "additionalProperties": False,
+        "minProperties": 1,
+    },
+    "an undeclared member that may be the whole again": {
+        "type": "object",
+        "patternProperties": {"^a": {"$ref": "#"}},
+        "minProperties": 1,
+    },
+    "trees of operations": {
+        "type": "object",
+        "properties": {
+            "and": {"type": "array", "items": {"$ref": "#"}, "minItems": 1},
+            "or": {"type": "array", "items": {"$ref": "#"}, "minItems": 1},
+            "var": {"type": "string"},
+        },
+        "additionalProperties": False,
+        "minProperties": 1,
+    },
     "keys of a thin language": {"type": "object", "propertyNames": {"pattern": "^a+$"}, "minProperties": 14},
     "two thin languages": {
         "type": "object",

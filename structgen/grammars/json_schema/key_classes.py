@@ -14,9 +14,11 @@ from structgen.grammars.language import Language
 if TYPE_CHECKING:
     from structgen.grammars.json_schema.algebra import Algebra
 
-__all__ = ["KeyClass", "key_classes", "meeting"]
+__all__ = ["MAX_CHOICES", "KeyClass", "concerned", "key_classes", "meeting"]
 
 _MAX_CLASSES = 1_000
+MAX_CHOICES = 16
+"""So many keys at most are told apart where one of them must be there with a certain value."""
 
 
 class KeyClass(NamedTuple):
@@ -94,14 +96,27 @@ def _with_atom(one: KeyClass, atom: Atom) -> KeyClass:
     return one if atom is ANYTHING or atom in one.atoms else one._replace(atoms=(*one.atoms, atom))
 
 
-def meeting(algebra: Algebra, classes: Sequence[KeyClass], number: int, obligation: Obligation) -> list[KeyClass]:
-    """``classes``, and of each the part that meets ``obligation``, which has this number; they overlap."""
-    found = list(classes)
+def concerned(classes: Iterable[KeyClass], obligation: Obligation) -> Iterator[Language]:
+    """The keys of each of ``classes`` that ``obligation`` is about."""
     for one in classes:
-        pieces = [one._replace(keys=one.keys & obligation.inside, meets=one.meets | {number})]
+        pieces = [one._replace(keys=one.keys & obligation.inside)]
         for keys in obligation.outside:
             pieces = [*_outside(pieces, keys)]
-        for atom in obligation.atoms:
-            pieces = [_with_atom(piece, atom) for piece in pieces]
-        found += [piece for piece in pieces if not piece.keys.is_empty and not _is_impossible(algebra, piece.atoms)]
+        yield from (piece.keys for piece in pieces if not piece.keys.is_empty)
+
+
+def meeting(algebra: Algebra, classes: Sequence[KeyClass], number: int, obligation: Obligation) -> list[KeyClass]:
+    """``classes``, and of each the part that meets ``obligation``, which has this number; they overlap.
+
+    A part of at most `MAX_CHOICES` keys is left out: they are declared, each an alternative of its own.
+    """
+    found = list(classes)
+    for one in classes:
+        for keys in concerned([one], obligation):
+            if keys.members(MAX_CHOICES) is None:
+                piece = one._replace(keys=keys, meets=one.meets | {number})
+                for atom in obligation.atoms:
+                    piece = _with_atom(piece, atom)
+                if not _is_impossible(algebra, piece.atoms):
+                    found.append(piece)
     return found

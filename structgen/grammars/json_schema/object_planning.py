@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from structgen.errors import GrammarLimitExceeded
 from structgen.grammars import language
 from structgen.grammars.json_schema.atoms import NOTHING, Atom
-from structgen.grammars.json_schema.key_classes import KeyClass, key_classes, meeting
+from structgen.grammars.json_schema.key_classes import MAX_CHOICES, KeyClass, concerned, key_classes, meeting
 from structgen.grammars.json_schema.object_plans import ObjectPlan, OtherKeys
 from structgen.grammars.json_schema.object_ways import with_members
 from structgen.grammars.json_schema.value_ways import ObjectPart, ObjectWay
@@ -49,8 +49,21 @@ def object_plans(algebra: Algebra, way: ObjectWay, pointer: str) -> list[ObjectP
         for name in few or ():
             declared.setdefault(name, one.atoms)
     if way.obligations:
+        for name in _few_that_meet(way, classes):
+            declared.setdefault(name, _atoms_of(way, name))
         return list(_with_obligations(algebra, way, pointer, declared, classes))
     return [_plan(algebra, way, pointer, declared, way.required, classes, 0)]
+
+
+def _few_that_meet(way: ObjectWay, classes: Iterable[KeyClass]) -> Iterator[str]:
+    """The keys of those parts of ``classes`` that an obligation is about and that have few keys.
+
+    Once each of them has been there with a value that meets nothing, nothing can meet the obligation any more: what
+    they are must be known from the start.
+    """
+    for obligation in way.obligations:
+        for keys in concerned(classes, obligation):
+            yield from keys.members(MAX_CHOICES) or ()
 
 
 def _plain_plan(algebra: Algebra, way: ObjectWay, part: ObjectPart, pointer: str) -> ObjectPlan:
