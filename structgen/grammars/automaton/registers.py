@@ -77,6 +77,7 @@ from structgen.grammars.automaton.tables import (
     rows_of,
     set_count,
 )
+from structgen.grammars.automaton.value_facts import MOST_LOOKS
 
 __all__ = [
     "ANY_NEXT",
@@ -331,7 +332,7 @@ def _settle_object(m: Memory, row: int, spec: int) -> None:
     short = cell(m, OBJECTS, spec, O_LOW) - count
     ahead = opened
     allowed = cell(m, REGISTERS, row, R_BITS) + cell(m, OBJECTS, spec, O_WORDS)
-    more, following = 0, ANY_NEXT
+    more = 0
     for name in range(names):
         if not _is_open(m, row, spec, name):
             continue
@@ -343,8 +344,6 @@ def _settle_object(m: Memory, row: int, spec: int) -> None:
         if still < FAR and not is_late and not is_full and not is_short:
             _add(m, allowed, name)
             more = 1
-            if wanted[name] and following == ANY_NEXT:
-                following = name
     ways = 0
     for other in range(others):
         met = cell(m, OTHERS, cell(m, OBJECTS, spec, O_FIRST_OTHER) + other, H_MEETS)
@@ -352,32 +351,61 @@ def _settle_object(m: Memory, row: int, spec: int) -> None:
         if (ordered and missing) or (high >= 0 and count + 1 + missing + rest > high):
             continue
         ways |= 1 << other
-    put(m, REGISTERS, row, R_NEXT, following)
     put(m, REGISTERS, row, R_WAYS, ways)
     put(m, REGISTERS, row, R_MORE, 1 if more or ways else 0)
     put(m, REGISTERS, row, R_MAY_END, 1 if missing == 0 and unmet == 0 and short <= 0 else 0)
-    put(m, REGISTERS, row, R_DISTANCE, _object_distance(m, row, spec, cost, missing, unmet))
+    owed, pending = _owed(m, spec, unmet)
+    further, following = _short(m, row, spec, short - missing - pending, wanted)
+    following = min(following, barrier) if missing else following
+    put(m, REGISTERS, row, R_NEXT, following if following < names and _has(m, allowed, following) else ANY_NEXT)
+    put(m, REGISTERS, row, R_DISTANCE, min(FAR, cost + owed + further))
 
 
 @inner
-def _object_distance(m: Memory, row: int, spec: int, cost: int, missing: int, unmet: int) -> int:
-    """Tokens that suffice: the missing members, one for each obligation, and as many as are short, at the most."""
+def _owed(m: Memory, spec: int, unmet: int) -> tuple[int, int]:
+    """Tokens that suffice for a member for each of the obligations ``unmet``, and how many these are."""
+    first, cost, pending = cell(m, OBJECTS, spec, O_FIRST_OTHER), 0, 0
+    for number in range(cell(m, OBJECTS, spec, O_OBLIGATIONS)):
+        if (unmet >> number) & 1:
+            best = FAR
+            for other in range(first, first + cell(m, OBJECTS, spec, O_OTHERS)):
+                if (cell(m, OTHERS, other, H_MEETS) >> number) & 1:
+                    best = min(best, cell(m, OTHERS, other, H_COST))
+            cost, pending = min(FAR, cost + best), pending + 1
+    return cost, pending
+
+
+@inner
+def _short(m: Memory, row: int, spec: int, short: int, wanted: Int64Array) -> tuple[int, int]:
+    """Tokens that suffice for as many members as are short, the cheapest, and the first name of these, if any has one.
+
+    See `value_facts.counts_dearest`.
+    """
     names, first = cell(m, OBJECTS, spec, O_NAMES), cell(m, OBJECTS, spec, O_FIRST_NAME)
-    dearest = 0
+    if short <= 0:
+        return 0, names
+    cheapest, dearest = FAR, 0
     for other in range(cell(m, OBJECTS, spec, O_OTHERS)):
-        dearest = max(dearest, cell(m, OTHERS, cell(m, OBJECTS, spec, O_FIRST_OTHER) + other, H_COST))
-    pending = 0
-    while unmet:
-        pending += unmet & 1
-        unmet >>= 1
-    cost = min(FAR, cost + pending * dearest)
-    short = cell(m, OBJECTS, spec, O_LOW) - cell(m, REGISTERS, row, R_COUNT) - missing - pending
-    if short > 0:
+        cost = cell(m, OTHERS, cell(m, OBJECTS, spec, O_FIRST_OTHER) + other, H_COST)
+        cheapest, dearest = min(cheapest, cost), max(dearest, cost)
+    if cell(m, OBJECTS, spec, O_IMPLICATIONS) > 0 or short * names > MOST_LOOKS:
         for name in range(names):
             if _is_open(m, row, spec, name):
                 dearest = max(dearest, cell(m, NAMES, first + name, N_COST))
-        cost += short * dearest
-    return min(FAR, cost)
+        return min(FAR, short * dearest), names
+    total, following, last, last_name = 0, names, -1, -1
+    while short > 0:
+        best, found = cheapest, -1
+        for name in range(names):
+            cost = cell(m, NAMES, first + name, N_COST)
+            comes_later = cost > last or (cost == last and name > last_name)
+            if cost < best and comes_later and _is_open(m, row, spec, name) and not wanted[name]:
+                best, found = cost, name
+        if found < 0:
+            return min(FAR, total + short * cheapest), following
+        total, following, short = min(FAR, total + best), min(following, found), short - 1
+        last, last_name = best, found
+    return total, following
 
 
 # Arrays

@@ -14,6 +14,7 @@ from structgen.grammars.json_layout import Layout
 from structgen.grammars.values import ArraySpec, ArrayValue, Item, ObjectSpec, ObjectValue, Regular, StringValue, Value
 
 __all__ = [
+    "MOST_LOOKS",
     "called_values",
     "can_spell",
     "element_tokens",
@@ -28,6 +29,9 @@ _ALL_BYTES = (1 << 256) - 1
 
 _UNDECLARED_KEYS = 256
 """Keys that an object may have beyond the declared ones before what suffices for another one might not."""
+
+MOST_LOOKS = 1 << 14
+"""At members by name, for the cheapest."""
 
 _Known = Mapping[Called, Facts]
 
@@ -132,23 +136,51 @@ def _shortest_key(spec: ObjectSpec, entry: int) -> int:
 
 def object_tokens(spec: ObjectSpec, facts: _Known) -> int:
     """Tokens that suffice for an object that nothing holds: what a register counts (see `registers`) and the brace."""
-    wanted = _wanted(spec)
-    dearest = max((other_tokens(spec, entry, facts) for entry in range(len(spec.others))), default=0)
-    total = 2 + sum(member_tokens(spec, place, facts) for place in wanted) + spec.obligations * dearest
-    short = spec.low - len(wanted) - spec.obligations
-    if short > 0:
-        open_names = (place for place, value in enumerate(spec.values) if value is not None)
-        total += short * max([dearest, *(member_tokens(spec, place, facts) for place in open_names)])
-    return min(FAR, total + _closing_line(spec.layout))
+    total = 2 + sum(member_tokens(spec, place, facts) for place in _wanted(spec))
+    return min(FAR, total + sum(cost for cost, _ in _further(spec, facts)) + _closing_line(spec.layout))
 
 
 def object_growth(spec: ObjectSpec, facts: _Known) -> int:
     """What an indented object needs more one level deeper: what `object_tokens` counts, white space only."""
-    wanted, indent = _wanted(spec), 0 if spec.layout is None else spec.layout.indent or 0
-    growths = [indent + (0 if one is None or spec.is_set else facts[one].growth) for one in spec.values]
-    others = [indent + (0 if spec.is_set else facts[one.value].growth) for one in spec.others]
-    further = max(spec.obligations, spec.low - len(wanted))
-    return indent + sum(growths[place] for place in wanted) + further * max([0, *growths, *others])
+    indent = 0 if spec.layout is None else spec.layout.indent or 0
+    wanted = sum(_member_growth(spec, spec.values[place], facts) for place in _wanted(spec))
+    return indent + wanted + sum(growth for _, growth in _further(spec, facts))
+
+
+def _member_growth(spec: ObjectSpec, value: Rule | None, facts: _Known) -> int:
+    indent = 0 if spec.layout is None else spec.layout.indent or 0
+    return indent + (0 if value is None or spec.is_set else facts[value].growth)
+
+
+def _further(spec: ObjectSpec, facts: _Known) -> list[tuple[int, int]]:
+    """The tokens and the growth of members besides those wanted: one for each obligation, and those that are short."""
+    others = [
+        (other_tokens(spec, entry, facts), _member_growth(spec, one.value, facts))
+        for entry, one in enumerate(spec.others)
+    ]
+    found = [
+        min((other for other, one in zip(others, spec.others, strict=True) if number in one.meets), default=(FAR, 0))
+        for number in range(spec.obligations)
+    ]
+    wanted = _wanted(spec)
+    short = spec.low - len(wanted) - spec.obligations
+    if short > 0:
+        names = sorted(
+            (member_tokens(spec, place, facts), _member_growth(spec, value, facts))
+            for place, value in enumerate(spec.values)
+            if value is not None and place not in wanted
+        )
+        if counts_dearest(short, len(spec.values), has_implications=bool(spec.implications)):
+            return found + [max([*names, *others], default=(FAR, 0))] * short
+        other = min(others, default=(FAR, 0))
+        cheap = [name for name in names[:short] if name[0] < other[0]]
+        found += cheap + [other] * (short - len(cheap))
+    return found
+
+
+def counts_dearest(short: int, names: int, *, has_implications: bool) -> bool:
+    """Whether members that are short count as the dearest there is: a choice takes long, or brings others with it."""
+    return has_implications or short * names > MOST_LOOKS
 
 
 def _closing_line(layout: Layout | None) -> int:
