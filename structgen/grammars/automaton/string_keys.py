@@ -22,7 +22,6 @@ from structgen.grammars.automaton.tables import (
     FAR,
     G_ENTRIES,
     G_FIRST_VALUE,
-    G_IS_KEYS,
     G_NEAREST,
     G_SIZES,
     G_TEXT,
@@ -33,10 +32,8 @@ from structgen.grammars.automaton.tables import (
     N_TO,
     POOL,
     RECORDS,
-    S_COUNT,
     S_NODES,
     STATES,
-    STRING,
     T_FIRST,
     T_LABEL,
     T_LENGTH,
@@ -58,7 +55,6 @@ from structgen.grammars.automaton.tables import (
 
 __all__ = [
     "is_ample",
-    "is_key",
     "key_interval",
     "key_label",
     "key_name",
@@ -148,15 +144,6 @@ def is_ample(m: Memory, state: int, ways: int) -> bool:
             leads = rank >= 0 and at < interval_end(m, value) and cell(m, INTERVALS, at, N_FROM) <= rank
             value, place = cell(m, INTERVALS, at, N_TARGET) if leads else -1, place + 1
     return True
-
-
-@inner
-def is_key(m: Memory, state: int) -> bool:
-    """Whether ``state`` is one before, in or after a key."""
-    if cell(m, STATES, state, S_COUNT) != STRING:
-        return False
-    machine = cell(m, RECORDS, cell(m, STATES, state, S_NODES), X_MACHINE)
-    return cell(m, MACHINES, machine, G_IS_KEYS) == 1
 
 
 @inner

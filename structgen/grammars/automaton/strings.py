@@ -32,7 +32,6 @@ from structgen.grammars.automaton.spelling import (
     rank_cost,
 )
 from structgen.grammars.automaton.string_keys import (
-    is_key,
     key_interval,
     key_label,
     key_name,
@@ -101,7 +100,6 @@ from structgen.grammars.automaton.tables import (
 
 __all__ = [
     "fill_string_transition",
-    "is_key",
     "key_interval",
     "key_label",
     "key_name",
