@@ -13,11 +13,7 @@ without transitions: a byte's effect is computed. Inside a key the place is that
 
 from __future__ import annotations
 
-from typing import Any
-
-import numpy as np
-
-from structgen.grammars.automaton._jit import Memory, compiled, inner, int64
+from structgen.grammars.automaton._jit import Memory, compiled, inner
 from structgen.grammars.automaton.determinize import after_call, next_state, start_state
 from structgen.grammars.automaton.frame_distances import after_member, bit_at, bits_of, frame_distance, place_ahead
 from structgen.grammars.automaton.frame_places import (
@@ -38,6 +34,7 @@ from structgen.grammars.automaton.frame_places import (
     may_follow,
     piece_at,
 )
+from structgen.grammars.automaton.hashing import FNV_BASIS, folded, mixed
 from structgen.grammars.automaton.layouts import FLEXIBLE, space_length
 from structgen.grammars.automaton.registers import after_item, first_array, first_object, may_come, way_of
 from structgen.grammars.automaton.spellings import longer_spelling
@@ -122,12 +119,12 @@ MAX_INDENT = 64
 
 @inner
 def _hash_frame(place: int, register: int, label: int, text: int) -> int:
-    value: Any = np.uint64(14695981039346656037)
-    value = (value ^ np.uint64(place)) * np.uint64(1099511628211)
-    value = (value ^ np.uint64(register)) * np.uint64(1099511628211)
-    value = (value ^ np.uint64(label)) * np.uint64(1099511628211)
-    value = (value ^ np.uint64(text)) * np.uint64(1099511628211)
-    return int64((value ^ (value >> np.uint64(29))) & np.uint64(0x7FFFFFFF))
+    value = FNV_BASIS
+    value = mixed(value, place)
+    value = mixed(value, register)
+    value = mixed(value, label)
+    value = mixed(value, text)
+    return folded(value)
 
 
 @inner

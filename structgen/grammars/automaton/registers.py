@@ -9,11 +9,10 @@ made, so that *completable* is asked once: what is allowed leads to a register f
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from structgen.grammars.automaton._jit import Int64Array, Memory, compiled, inner, int64
+from structgen.grammars.automaton._jit import Int64Array, Memory, compiled, inner
+from structgen.grammars.automaton.hashing import FNV_BASIS, folded, mixed
 from structgen.grammars.automaton.layouts import closing_cost
 from structgen.grammars.automaton.tables import (
     A_COUNTERS,
@@ -122,13 +121,13 @@ def may_come(m: Memory, register: int, name: int) -> bool:
 
 @inner
 def _hash_register(m: Memory, row: int, words: int) -> int:
-    value: Any = np.uint64(14695981039346656037)
+    value = FNV_BASIS
     for column in range(R_MET + 1):
-        value = (value ^ np.uint64(cell(m, REGISTERS, row, column))) * np.uint64(1099511628211)
+        value = mixed(value, cell(m, REGISTERS, row, column))
     first = cell(m, REGISTERS, row, R_BITS)
     for place in range(first, first + words):
-        value = (value ^ np.uint64(cell(m, WORDS, place, 0))) * np.uint64(1099511628211)
-    return int64((value ^ (value >> np.uint64(29))) & np.uint64(0x7FFFFFFF))
+        value = mixed(value, cell(m, WORDS, place, 0))
+    return folded(value)
 
 
 @inner
