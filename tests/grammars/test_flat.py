@@ -10,11 +10,11 @@ import time
 
 import numpy as np
 import pytest
+from bytewise import bytewise
 
 from structgen.grammars import DEAD, TokenVocabulary
 from structgen.grammars.json_schema import compile_json_schema
 
-END = 256
 RECORDS = {
     "type": "array",
     "items": {
@@ -29,7 +29,7 @@ RECORDS = {
 @pytest.fixture
 def vocabulary():
     pieces = [b'"id":', b'"name":', b'","', b"},{", b'":', b"abc", b"12", b", ", b'", "name": "', b'{"']
-    return TokenVocabulary.from_bytes([*(bytes([byte]) for byte in range(256)), b"", *pieces], [END])
+    return bytewise(*pieces)
 
 
 def records(generator: random.Random) -> itertools.chain[bytes]:

@@ -7,13 +7,13 @@ import json
 import jsonschema
 import numpy as np
 import pytest
+from bytewise import BYTES, allowed
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from structgen.errors import GrammarLimitExceeded, InvalidGrammar, InvalidSchema, UnsatisfiableSchema, UnsupportedSchema
 from structgen.grammars import DEAD, TokenVocabulary, compile_json_schema
 
-BYTES = [bytes([byte]) for byte in range(256)]
 WORDS = [b'{"', b'": ', b'", "', b"true", b"null", b'"a"', b"[1", b", ", b"}]", b"12", b"\n  ", "é".encode()]
 END = 256 + len(WORDS)
 
@@ -69,10 +69,6 @@ NESTED_SCHEMAS = st.recursive(
 SCHEMAS = st.builds(lambda schema, shared: {**schema, "$defs": {"shared": shared}}, NESTED_SCHEMAS, LEAF_SCHEMAS)
 
 
-def allowed_tokens(row):
-    return np.flatnonzero(np.unpackbits(row.view(np.uint8), bitorder="little"))
-
-
 def walk(automaton, random, limit=400):
     """A random text under the mask; ``None`` where it was not finished in time."""
     row = np.empty(automaton.vocabulary.masks.rows.shape[1], np.int32)
@@ -84,7 +80,7 @@ def walk(automaton, random, limit=400):
                 matcher.fill_mask(state, row)
             else:  # time to finish
                 matcher.fill_mask_within(state, row, max(0, matcher.distance(state) - 1))
-            token = int(random.choice(allowed_tokens(row)))
+            token = random.choice(sorted(allowed(row)))
             if token == END:
                 return bytes(text)
             state = matcher.advance(state, token)

@@ -8,6 +8,7 @@ import time
 
 import numpy as np
 import pytest
+from bytewise import bytewise
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from json_spelling import Spelling, spellings_of
@@ -26,13 +27,12 @@ from structgen.grammars.values import string_value
 ALPHABET = 'a"é\ue000😀'
 LONGEST = 4
 WORDS = ["".join(word) for length in range(LONGEST + 2) for word in itertools.product(ALPHABET, repeat=length)]
-BYTES = [bytes([byte]) for byte in range(256)]
 OVER_ALPHABET = ecma_language(f"^[{ALPHABET}]*$")
 
 
 @pytest.fixture(scope="module")
 def vocabulary():
-    return TokenVocabulary([*BYTES, b""], [256])
+    return bytewise()
 
 
 def automaton_of(expr: Expr, vocabulary: TokenVocabulary) -> StackAutomaton:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 
 import pytest
+from bytewise import bytewise
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from structgen.grammars import (
     TokenAutomaton,
-    TokenVocabulary,
     Verdict,
     compile_choice,
     compile_json_schema,
@@ -31,7 +31,7 @@ PERSON = {
 
 @pytest.fixture(scope="module")
 def vocabulary():
-    return TokenVocabulary.from_bytes([bytes([byte]) for byte in range(256)] + [b""], [256])
+    return bytewise()
 
 
 @pytest.fixture(scope="module")
