@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from structgen.grammars.bounds import least
 from structgen.grammars.json_schema import dialects
 from structgen.grammars.json_schema.atoms import ANYTHING, NOTHING, Atom
 from structgen.grammars.json_schema.json_values import is_array
 from structgen.grammars.json_schema.location import Location
-from structgen.grammars.json_schema.value_ways import FREE_ARRAY, ArrayPart, ArrayWay, Counter, SeenItems, joined, least
+from structgen.grammars.json_schema.value_ways import FREE_ARRAY, ArrayPart, ArrayWay, Counter, SeenItems, joined
 
 if TYPE_CHECKING:
     from structgen.grammars.json_schema.algebra import Algebra

@@ -6,6 +6,7 @@ from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
 from structgen.grammars import language
+from structgen.grammars.bounds import least
 from structgen.grammars.json_schema import dialects
 from structgen.grammars.json_schema.assertions import pattern_language
 from structgen.grammars.json_schema.atoms import ANYTHING, NOTHING, Atom
@@ -20,7 +21,6 @@ from structgen.grammars.json_schema.value_ways import (
     Obligation,
     SeenKeys,
     joined,
-    least,
 )
 from structgen.grammars.language import Language
 

@@ -21,7 +21,6 @@ __all__ = [
     "SeenItems",
     "SeenKeys",
     "joined",
-    "least",
 ]
 
 _T = TypeVar("_T")
@@ -32,11 +31,6 @@ def joined(one: tuple[_T, ...], other: tuple[_T, ...]) -> tuple[_T, ...]:
     if not one or not other:
         return one or other
     return tuple(dict.fromkeys(one + other))
-
-
-def least(one: int | None, other: int | None) -> int | None:
-    """The lower of two upper bounds; ``None``: no bound."""
-    return other if one is None else one if other is None else min(one, other)
 
 
 class SeenKeys(NamedTuple):
