@@ -371,6 +371,20 @@ def test_processes_that_start_together_compile_once_and_later_ones_not_at_all(sm
     assert (output, errors) == ("42\nFalse\n", "")
 
 
+def test_functions_outlive_the_modules_that_made_them_as_while_python_ends(small):
+    script = SMALL + (
+        "import gc, structgen.grammars._compiled.machine as machine\n"
+        "machine.__dict__.clear()\n"
+        "gc.collect()\n"
+        "others = [b'\\xff' * size for size in range(1, 512) for _ in range(500)]  # where something was freed\n"
+        "gc.collect()\n"
+        "print(small.answer(20))\n"
+    )
+    one = run(script, small)
+    assert one.communicate()[0] == "42\n42\n"
+    assert one.returncode == 0
+
+
 def test_a_changed_source_is_compiled_anew_and_a_damaged_file_too(small):
     assert run(SMALL, small).communicate()[0] == "42\n"
     (file,) = files(small)

@@ -33,8 +33,10 @@ _make_function = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.c_v
     ("PyCFunction_NewEx", ctypes.pythonapi)
 )
 
-_engines: list[Any] = []
-_methods: list[_Method] = []
+
+def _keep(one: object) -> None:
+    """Never free ``one``: functions outlive every module while Python ends, and are looked at until the last."""
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(one))
 
 
 def target() -> str:
@@ -50,7 +52,7 @@ def load(code: bytes, names: Iterable[str]) -> dict[str, Callable[..., Any]]:
     engine = _binding.create_mcjit_compiler(_binding.parse_assembly(""), host)
     engine.add_object_file(_binding.ObjectFileRef.from_data(code))
     engine.finalize_object()
-    _engines.append(engine)
+    _keep(engine)
     return {name: _function(name, engine.get_function_address(name)) for name in names}
 
 
@@ -87,5 +89,5 @@ _OBJECTS: dict[str, object] = {
 
 def _function(name: str, address: int) -> Callable[..., Any]:
     method = _Method(name.encode(), address, _METH_FASTCALL, None)
-    _methods.append(method)  # Python keeps a pointer to it
+    _keep(method)
     return _make_function(ctypes.byref(method), None, None)

@@ -25,7 +25,15 @@ from structgen.grammars.automaton.interiors import (
     key_hash,
     part_of,
 )
-from structgen.grammars.automaton.leaves import UNCLOSED, key_at, key_count, label_at, read_on, uncounted
+from structgen.grammars.automaton.leaves import (
+    UNCLOSED,
+    follows_space,
+    key_at,
+    key_count,
+    label_at,
+    read_on,
+    uncounted,
+)
 from structgen.grammars.automaton.rows import set_bit
 from structgen.grammars.automaton.spelling import QUOTE
 from structgen.grammars.automaton.stretches import LOOPS, stretch
@@ -131,11 +139,12 @@ def add_exits(
     lists: Int32Table,
     counts: Int64Array,
     read: Int64Array,
+    first: int,
     depth: int,
     work: Int32Table,
 ) -> bool:
-    """Add what is at and below ``top`` for every place of the path, ``read[1..depth]``, where the leaf may end."""
-    for end in range(1, depth + 1):
+    """Add what is at and below ``top`` for every place of the path, ``read[first..depth]``, where the leaf may end."""
+    for end in range(first, depth + 1):
         if read[end] < 256:
             continue
         parent = _descend(exits, counts, 0, read[end] | 255)  # the root of this label's trie
@@ -148,6 +157,14 @@ def add_exits(
         if not add_subtree(s, trie, top, exits, lists, counts, parent, work):
             return False
     return True
+
+
+@inner
+def _first_end(state: int, depth: int, byte: int) -> int:
+    """Where on the path the leaf of ``state`` may first end before a ``byte`` that it does not read."""
+    if state >= 0:
+        return 1
+    return depth if follows_space(byte) else depth + 1  # white space ends before what JSON has behind it, or not at all
 
 
 @inner
@@ -213,7 +230,8 @@ def collect(
         else:
             target, count = read_on(m, path[depth, 2], path[depth, 3], variant, byte)
         if target == NO_STATE:
-            if ways and not add_exits(s, trie, node, exits, lists, counts, read, depth, work):
+            first = _first_end(state, depth, byte)
+            if ways and not add_exits(s, trie, node, exits, lists, counts, read, first, depth, work):
                 return NO_ROOM
             continue
         live += 1

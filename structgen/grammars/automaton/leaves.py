@@ -82,6 +82,7 @@ __all__ = [
     "UNCLOSED",
     "WHITE_SPACE",
     "first_bytes",
+    "follows_space",
     "key_at",
     "key_count",
     "label_at",
@@ -197,6 +198,14 @@ def read_on(m: Memory, state: int, count: int, variant: int, byte: int) -> tuple
     else:
         may_come = key_others(m, target) & (variant >> 1) != 0
     return (target if may_come else NO_STATE), count
+
+
+@inner
+def follows_space(byte: int) -> bool:
+    """Whether JSON has ``byte`` behind white space: a mark, or the first byte of a value."""
+    if byte < 0x40:
+        return byte in (0x22, 0x2C, 0x2D, 0x3A) or 0x30 <= byte <= 0x39  # quote, comma, minus, colon, digits
+    return byte in (0x5B, 0x5D, 0x66, 0x6E, 0x74, 0x7B, 0x7D)  # brackets; false, null and true; braces
 
 
 @inner

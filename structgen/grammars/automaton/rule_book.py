@@ -57,7 +57,7 @@ from structgen.grammars.values import ArraySpec, ArrayValue, ObjectSpec, ObjectV
 
 __all__ = ["Base", "RuleBook", "base_of"]
 
-_AHEAD, _AHEAD_DEPTH = 128, 4
+_AHEAD, _AHEAD_DEPTH = 64, 4
 """So many rules are lowered when an automaton is made, those inside fewer objects and arrays where that matters."""
 
 
