@@ -52,10 +52,9 @@ from structgen.grammars.automaton.tables import (
     F_LABEL,
     FAR,
     FRAME_HASH,
-    H_RULE,
     L_RULE,
-    N_RULE,
     N_STATES,
+    NAME_RULE,
     NAMES,
     NO_SPELLING,
     NO_STATE,
@@ -65,6 +64,7 @@ from structgen.grammars.automaton.tables import (
     O_RULE,
     OBJECT_RULE,
     OBJECTS,
+    OTHER_RULE,
     OTHERS,
     R_KEYS,
     R_MAY_END,
@@ -248,8 +248,8 @@ def _frame_callee(m: Memory, state: int, number: int) -> int:
     if spec < 0:
         return cell(m, WAYS, way_of(m, register, bit_at(cell(m, REGISTERS, register, R_WAYS), number)), Y_RULE)
     if label >= 0:
-        return cell(m, NAMES, cell(m, OBJECTS, spec, O_FIRST_NAME) + label, N_RULE)
-    return cell(m, OTHERS, cell(m, OBJECTS, spec, O_FIRST_OTHER) + bit_at(-1 - label, number), H_RULE)
+        return cell(m, NAMES, cell(m, OBJECTS, spec, O_FIRST_NAME) + label, NAME_RULE)
+    return cell(m, OTHERS, cell(m, OBJECTS, spec, O_FIRST_OTHER) + bit_at(-1 - label, number), OTHER_RULE)
 
 
 @inner

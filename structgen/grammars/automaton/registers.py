@@ -24,13 +24,11 @@ from structgen.grammars.automaton.tables import (
     A_PREFIX,
     ARRAYS,
     FAR,
-    H_COST,
-    H_MEETS,
-    N_COST,
     N_REGISTERS,
-    N_REQUIRED,
-    N_RULE,
     N_WORDS,
+    NAME_COST,
+    NAME_REQUIRED,
+    NAME_RULE,
     NAMES,
     O_FIRST_IMPLICATION,
     O_FIRST_NAME,
@@ -46,6 +44,8 @@ from structgen.grammars.automaton.tables import (
     O_OTHERS,
     O_WORDS,
     OBJECTS,
+    OTHER_COST,
+    OTHER_MEETS,
     OTHERS,
     P_FIRST_WAY,
     P_MAY_COUNT,
@@ -224,7 +224,7 @@ def after_other(m: Memory, register: int, other: int, keys: int) -> int:
     spec = cell(m, REGISTERS, register, R_SPEC)
     row = _draft(m, register, spec)
     put(m, REGISTERS, row, R_KEYS, keys)
-    met = cell(m, OTHERS, cell(m, OBJECTS, spec, O_FIRST_OTHER) + other, H_MEETS)
+    met = cell(m, OTHERS, cell(m, OBJECTS, spec, O_FIRST_OTHER) + other, OTHER_MEETS)
     put(m, REGISTERS, row, R_MET, cell(m, REGISTERS, row, R_MET) | met)
     if cell(m, OBJECTS, spec, O_ORDERED):
         put(m, REGISTERS, row, R_LAST, cell(m, OBJECTS, spec, O_NAMES))
@@ -258,7 +258,7 @@ def _is_seen(m: Memory, row: int, spec: int, name: int) -> bool:
 @inner
 def _is_open(m: Memory, row: int, spec: int, name: int) -> bool:
     """Whether ``name`` could still come, whatever is required."""
-    if cell(m, NAMES, cell(m, OBJECTS, spec, O_FIRST_NAME) + name, N_RULE) < 0:
+    if cell(m, NAMES, cell(m, OBJECTS, spec, O_FIRST_NAME) + name, NAME_RULE) < 0:
         return False
     if cell(m, OBJECTS, spec, O_ORDERED):
         return name > cell(m, REGISTERS, row, R_LAST)
@@ -271,7 +271,7 @@ def _wanted(m: Memory, row: int, spec: int, name: int) -> Int64Array:
     names, first = cell(m, OBJECTS, spec, O_NAMES), cell(m, OBJECTS, spec, O_FIRST_NAME)
     wanted = np.zeros(names + 1, np.int64)
     for one in range(names):
-        wanted[one] = cell(m, NAMES, first + one, N_REQUIRED) or one == name or _is_seen(m, row, spec, one)
+        wanted[one] = cell(m, NAMES, first + one, NAME_REQUIRED) or one == name or _is_seen(m, row, spec, one)
     _imply(m, spec, wanted)
     for one in range(names):
         if wanted[one] and _is_seen(m, row, spec, one):
@@ -323,7 +323,7 @@ def _settle_object(m: Memory, row: int, spec: int) -> None:
         opened += _is_open(m, row, spec, one)
         if wanted[one]:
             missing += 1
-            cost += cell(m, NAMES, first + one, N_COST)
+            cost += cell(m, NAMES, first + one, NAME_COST)
             barrier = min(barrier, one)
     unmet = ((1 << cell(m, OBJECTS, spec, O_OBLIGATIONS)) - 1) & ~cell(m, REGISTERS, row, R_MET)
     others = cell(m, OBJECTS, spec, O_OTHERS)
@@ -346,7 +346,7 @@ def _settle_object(m: Memory, row: int, spec: int) -> None:
                 following = name
     ways = 0
     for other in range(others):
-        met = cell(m, OTHERS, cell(m, OBJECTS, spec, O_FIRST_OTHER) + other, H_MEETS)
+        met = cell(m, OTHERS, cell(m, OBJECTS, spec, O_FIRST_OTHER) + other, OTHER_MEETS)
         rest = (unmet & ~met) != 0
         if (ordered and missing) or (high >= 0 and count + 1 + missing + rest > high):
             continue
@@ -364,7 +364,7 @@ def _object_distance(m: Memory, row: int, spec: int, cost: int, missing: int, un
     names, first = cell(m, OBJECTS, spec, O_NAMES), cell(m, OBJECTS, spec, O_FIRST_NAME)
     dearest = 0
     for other in range(cell(m, OBJECTS, spec, O_OTHERS)):
-        dearest = max(dearest, cell(m, OTHERS, cell(m, OBJECTS, spec, O_FIRST_OTHER) + other, H_COST))
+        dearest = max(dearest, cell(m, OTHERS, cell(m, OBJECTS, spec, O_FIRST_OTHER) + other, OTHER_COST))
     pending = 0
     while unmet:
         pending += unmet & 1
@@ -374,7 +374,7 @@ def _object_distance(m: Memory, row: int, spec: int, cost: int, missing: int, un
     if short > 0:
         for name in range(names):
             if _is_open(m, row, spec, name):
-                dearest = max(dearest, cell(m, NAMES, first + name, N_COST))
+                dearest = max(dearest, cell(m, NAMES, first + name, NAME_COST))
         cost += short * dearest
     return min(FAR, cost)
 
