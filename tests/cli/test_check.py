@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from bytewise import bytewise
+from vocabularies import bytewise
 
 from structgen.grammars import compile_json_schema
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from bytewise import bytewise
+from vocabularies import bytewise
 
 from structgen.engine.grammar_cache import GrammarCache
 from structgen.engine.request import GrammarSpec

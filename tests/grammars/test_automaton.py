@@ -6,10 +6,10 @@ import threading
 
 import numpy as np
 import pytest
-from bytewise import allowed
 from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 from reference_acceptor import after_byte, after_special, may_end, start_of
+from vocabularies import allowed
 
 from structgen.errors import EmptyLanguage, GrammarError, GrammarLimitExceeded, InvalidGrammar, MatcherClosed
 from structgen.grammars import DEAD, FINISHED, NO_TOKENS, TokenAutomaton, TokenVocabulary, compile_choice

@@ -7,7 +7,7 @@ import threading
 
 import numpy as np
 import pytest
-from bytewise import bytewise
+from vocabularies import bytewise
 
 from structgen.errors import GrammarError
 from structgen.grammars import TokenVocabulary, compile_json_schema, compile_regex

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import itertools
 
-from bytewise import bytewise
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from vocabularies import bytewise
 
 from structgen.grammars import DEAD
 from structgen.grammars.expr import Rule, call, literal

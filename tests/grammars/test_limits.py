@@ -9,7 +9,7 @@ import time
 from concurrent.futures import CancelledError
 
 import pytest
-from bytewise import bytewise, read_by_bytes
+from vocabularies import bytewise, reads
 
 from structgen.errors import GrammarLimitExceeded, InvalidGrammar, InvalidRegex
 from structgen.grammars import (
@@ -164,7 +164,7 @@ def test_states_made_in_use_count_for_the_request_that_made_them(vocabulary):
     for _ in range(20):
         assert automaton.accepts("a-x-y-z" * 3)  # never near the limit, however often
     with pytest.raises(GrammarLimitExceeded, match="max_states=200 "):
-        read_by_bytes(automaton, b"a-x-y-z" * 300)
+        reads(automaton, b"a-x-y-z" * 300)
     assert automaton.accepts("a-x-y-z" * 3)
 
 

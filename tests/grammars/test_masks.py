@@ -8,7 +8,7 @@ import threading
 
 import numpy as np
 import pytest
-from bytewise import END, allowed, bytewise
+from vocabularies import END, allowed, bytewise
 
 from structgen.grammars import DEAD, TokenVocabulary
 from structgen.grammars.automaton import interior_store

@@ -10,10 +10,10 @@ from fractions import Fraction
 from pathlib import Path
 
 import pytest
-from bytewise import bytewise
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from number_samples import RFC_8259, accepts, common_spellings, is_canonical, is_moderate, spellings, walk
+from vocabularies import bytewise
 
 from structgen.errors import GrammarLimitExceeded
 from structgen.grammars import compile_json_schema

@@ -7,10 +7,10 @@ import sys
 import time
 
 import pytest
-from bytewise import bytewise
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from regex_patterns import patterns_and_texts
+from vocabularies import bytewise
 
 from structgen.errors import EmptyLanguage, GrammarLimitExceeded, InvalidRegex
 from structgen.grammars import compile_regex

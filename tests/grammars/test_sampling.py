@@ -7,7 +7,7 @@ import re
 
 import jsonschema
 import pytest
-from bytewise import BYTES, bytewise
+from vocabularies import BYTES, bytewise
 
 from structgen.errors import GrammarLimitExceeded, InvalidGrammar
 from structgen.grammars import TokenAutomaton, TokenVocabulary, compile_choice, compile_json_schema, compile_regex

@@ -6,7 +6,7 @@ import stat
 
 import pytest
 import referencing
-from bytewise import BYTES
+from vocabularies import BYTES
 
 from structgen.errors import InvalidGrammar, InvalidRegex
 from structgen.grammars import (

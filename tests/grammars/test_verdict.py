@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 
 import pytest
-from bytewise import bytewise
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from vocabularies import bytewise
 
 from structgen.grammars import (
     TokenAutomaton,
