@@ -3,11 +3,10 @@
 from structgen.grammars._compiled.entries import prepare as warm_up
 from structgen.grammars.background import CompileFuture, compile_in_background
 from structgen.grammars.choice import compile_choice
-from structgen.grammars.json_schema import compile_json_schema
+from structgen.grammars.json_schema import check_openai_strict, compile_json_schema
 from structgen.grammars.limits import Limits
 from structgen.grammars.mask_pool import ALL_TOKENS, NO_TOKENS, MaskPool
 from structgen.grammars.matcher import DEAD, FINISHED, Explanation, Matcher
-from structgen.grammars.openai_strict import check_openai_strict
 from structgen.grammars.recipe import Recipe
 from structgen.grammars.regex import compile_regex
 from structgen.grammars.relaxation import Refusal, Relaxation, SchemaRelaxed

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from structgen.grammars._distances import distances_to_end
 from structgen.grammars.char_dfa import FIRST_SURROGATE, LAST_SURROGATE, MAX_CODE_POINT, CharDfa
 from structgen.grammars.limits import checkpoint
 
@@ -79,7 +80,7 @@ def minimal(alphabet: Alphabet, rows: Rows, accepting: list[bool], is_refined: b
     for state, row in enumerate(rows):
         for _, target in row:
             before[target].append(state)
-    distances = _distances(before, accepting)
+    distances = distances_to_end(accepting, before)
     if distances[0] < 0:
         return None
     if -1 in distances:
@@ -88,19 +89,6 @@ def minimal(alphabet: Alphabet, rows: Rows, accepting: list[bool], is_refined: b
     if not is_refined:
         blocks = _refine(rows, before, _first_blocks(rows, before, distances))
     return _quotient(alphabet, rows, accepting, blocks)
-
-
-def _distances(before: list[list[int]], accepting: list[bool]) -> list[int]:
-    """How many characters each state is from an end, -1 where none can be reached."""
-    distances = [0 if accepts else -1 for accepts in accepting]
-    reached = [state for state, accepts in enumerate(accepting) if accepts]
-    for state in reached:
-        further = distances[state] + 1
-        for earlier in before[state]:
-            if distances[earlier] < 0:
-                distances[earlier] = further
-                reached.append(earlier)
-    return distances
 
 
 def _first_blocks(rows: Rows, before: list[list[int]], distances: list[int]) -> list[int]:

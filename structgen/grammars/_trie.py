@@ -34,12 +34,11 @@ def build_trie(token_bytes: list[bytes]) -> Trie:
     ordered = np.empty(len(tokens), np.int32)
     _lay_out(tokens, longest, count, parents, depths, values, held, nodes, children, firsts, ordered)
     large = np.flatnonzero(children[:-1] & LARGE).astype(np.int32)
-    below, characters = np.zeros((len(large), BELOW), np.int32), np.zeros(len(token_bytes), np.int32)
+    below = np.zeros((len(large), BELOW), np.int32)
     _look_below(longest, count, parents, depths, values, held, large, below)
-    _count_characters(starts, text, characters)
     spans = np.empty(len(tokens), np.int32)
     found = np.array(spans[: _find_spans(starts, text, tokens, spans)])
-    return Trie(nodes, children, firsts, ordered, starts, text, large, below, tokens, characters, found)
+    return Trie(nodes, children, firsts, ordered, starts, text, large, below, tokens, found)
 
 
 @compiled
@@ -92,15 +91,6 @@ def _utf8_phase(phase: int, before: int, byte: int) -> int:
     least = 0xA0 if before == 0xE0 else 0x90 if before == 0xF0 else 0x80
     most = 0x9F if before == 0xED else 0x8F if before == 0xF4 else 0xBF
     return phase - 1 if least <= byte <= most else -1
-
-
-@compiled
-def _count_characters(starts: Int32Array, text: UInt8Array, characters: Int32Array) -> None:
-    """Write what `Trie.characters` is."""
-    for token in range(len(characters)):
-        for place in range(starts[token], starts[token + 1]):
-            if text[place] & 0xC0 != 0x80:
-                characters[token] += 1
 
 
 @compiled

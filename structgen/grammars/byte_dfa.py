@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from structgen.grammars._distances import distances_to_end
+
 __all__ = ["ByteDfa"]
 
 
@@ -48,14 +50,7 @@ class ByteDfa:
             for target in set(row):
                 if target >= 0:
                     before[target].append(state)
-        found = [0 if accepts else -1 for accepts in self.accepting]
-        reached = [state for state, distance in enumerate(found) if distance == 0]
-        for state in reached:
-            for earlier in before[state]:
-                if found[earlier] < 0:
-                    found[earlier] = found[state] + 1
-                    reached.append(earlier)
-        return found
+        return distances_to_end(self.accepting, before)
 
     @cached_property
     def alphabet(self) -> int:

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from structgen.grammars._dfa_lengths import LengthQueries, Lengths, compute_lengths
+from structgen.grammars._distances import distances_to_end
 
 __all__ = ["FIRST_SURROGATE", "LAST_SURROGATE", "MAX_CODE_POINT", "MAX_STATES", "CharDfa", "Intervals", "Lengths"]
 
@@ -107,15 +108,7 @@ class CharDfa:
     @cached_property
     def shortest(self) -> tuple[int, ...]:
         """The number of characters of the shortest text that leads from each state to the end."""
-        distances = [0 if accepts else -1 for accepts in self.accepting]
-        before = self.before
-        reached = [state for state, accepts in enumerate(self.accepting) if accepts]
-        for state in reached:
-            for earlier in before[state]:
-                if distances[earlier] < 0:
-                    distances[earlier] = distances[state] + 1
-                    reached.append(earlier)
-        return tuple(distances)
+        return tuple(distances_to_end(self.accepting, self.before))
 
     @cached_property
     def longest(self) -> int | None:

@@ -9,6 +9,7 @@ from weakref import WeakValueDictionary
 
 from structgen.grammars import _dfa_algebra
 from structgen.grammars._dfa_members import SATURATED, members, size
+from structgen.grammars.bounds import least
 from structgen.grammars.char_dfa import FIRST_SURROGATE, LAST_SURROGATE, MAX_CODE_POINT, CharDfa
 
 __all__ = ["ALL", "NOTHING", "SATURATED", "Language"]
@@ -182,9 +183,7 @@ def _filtered(one: Language, other: Language) -> Language:
 @lru_cache(maxsize=4096)
 def _both(one: Language, other: Language) -> Language:
     """The intersection of two languages that are no lists of texts."""
-    low = max(one.low, other.low)
-    highs = [high for high in (one.high, other.high) if high is not None]
-    high = min(highs) if highs else None
+    low, high = max(one.low, other.low), least(one.high, other.high)
     if one.dfa is None or other.dfa is None or one.dfa is other.dfa:
         return Language.of_dfa(one.dfa or other.dfa, low, high)
     dfa = _dfa_algebra.intersection(one.dfa, other.dfa)

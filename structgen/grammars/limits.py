@@ -21,6 +21,7 @@ from typing import cast
 from typing_extensions import TypedDict
 
 from structgen.errors import GrammarLimitExceeded, InvalidGrammar
+from structgen.grammars.bounds import least
 
 __all__ = ["LIMIT_NAMES", "Limits", "checkpoint", "limited", "open_max_bytes", "open_max_states"]
 
@@ -56,8 +57,8 @@ class _Scope:
         outer: _Scope | None,
     ) -> None:
         self.timeout, self.cancel, self.outer = timeout, cancel, outer
-        self.max_states = _least(max_states, outer and outer.max_states)
-        self.max_bytes = _least(max_bytes, outer and outer.max_bytes)
+        self.max_states = least(max_states, outer and outer.max_states)
+        self.max_bytes = least(max_bytes, outer and outer.max_bytes)
         self.started = time.monotonic()
         self.deadline = math.inf if timeout is None else self.started + timeout
 
@@ -145,10 +146,6 @@ def too_many_states(max_states: int) -> GrammarLimitExceeded:
     return GrammarLimitExceeded(
         f"the automaton needs more than max_states={max_states:,} states; simplify the grammar or allow more"
     )
-
-
-def _least(one: int | None, other: int | None) -> int | None:
-    return other if one is None else one if other is None else min(one, other)
 
 
 def _check_number(name: str, value: object, kinds: tuple[type, ...]) -> None:

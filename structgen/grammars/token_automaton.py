@@ -124,7 +124,6 @@ class TokenAutomaton:
         self._lock = threading.Lock()
         self._min_tokens: int | None = None
         self._bytewise: TokenAutomaton | None = None
-        self._generations = itertools.count(1)
         try:
             stacks = StackAutomaton(start, vocabulary.lengths, vocabulary.interiors, self._max_bytes)
         except RecursionError as error:

@@ -76,12 +76,12 @@ def judge(stacks: StackAutomaton, text: bytes) -> Verdict:
     may_end = stacks.is_accepting(state)
     if at == len(text) and may_end:
         return Verdict(accepted=True)
-    line_start = text.rfind(b"\n", 0, at) + 1
+    line, column = _line_and_column(text, at)
     return Verdict(
         accepted=False,
         at=at,
-        line=text.count(b"\n", 0, at) + 1,
-        column=len(text[line_start:at].decode(errors="replace")) + 1,
+        line=line,
+        column=column,
         found=_character_at(text, at),
         expected=stacks.next_bytes(state),
         may_end=may_end,
@@ -92,12 +92,12 @@ def judge(stacks: StackAutomaton, text: bytes) -> Verdict:
 
 def refused(text: bytes, refusal: Refusal) -> Verdict:
     """The verdict on a text that the grammar accepts and the validator behind it does not."""
-    at, line_start = len(text), text.rfind(b"\n") + 1
+    line, column = _line_and_column(text, len(text))
     return Verdict(
         accepted=False,
-        at=at,
-        line=text.count(b"\n") + 1,
-        column=len(text[line_start:].decode(errors="replace")) + 1,
+        at=len(text),
+        line=line,
+        column=column,
         path=refusal.path,
         places=((refusal.keyword, refusal.pointer),),
         refusal=refusal.why,
@@ -174,6 +174,12 @@ def _longest_prefix(stacks: StackAutomaton, text: bytes) -> tuple[int, int]:
         else:
             stride = (end - at) // 2
     return state, at
+
+
+def _line_and_column(text: bytes, at: int) -> tuple[int, int]:
+    """Where the byte at ``at`` stands, both from 1, the column in characters."""
+    line_start = text.rfind(b"\n", 0, at) + 1
+    return text.count(b"\n", 0, at) + 1, len(text[line_start:at].decode(errors="replace")) + 1
 
 
 def _character_at(text: bytes, at: int) -> str:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from vocabularies import bytewise
 
 from structgen.engine.grammar_cache import GrammarCache
 from structgen.engine.request import GrammarSpec
@@ -19,13 +20,12 @@ from structgen.errors import (
     InvalidSchema,
     PluginError,
 )
-from structgen.grammars import TokenVocabulary
 from structgen.plugins import registry
 
 
 @pytest.fixture(scope="module")
 def vocabulary():
-    return TokenVocabulary.from_bytes([bytes([byte]) for byte in range(256)] + [b""], [256])
+    return bytewise()
 
 
 def test_equal_content_is_one_grammar(vocabulary):

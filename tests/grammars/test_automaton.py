@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 from reference_acceptor import after_byte, after_special, may_end, start_of
+from vocabularies import allowed
 
 from structgen.errors import EmptyLanguage, GrammarError, GrammarLimitExceeded, InvalidGrammar, MatcherClosed
 from structgen.grammars import DEAD, FINISHED, NO_TOKENS, TokenAutomaton, TokenVocabulary, compile_choice
@@ -84,10 +85,6 @@ def reference_step(stacks, token_id):
     for byte in TOKENS[token_id]:
         stacks = after_byte(stacks, byte)
     return stacks if TOKENS[token_id] else frozenset()
-
-
-def allowed(row: np.ndarray) -> set[int]:
-    return {token for token in range(len(TOKENS)) if int(row[token // 32]) >> token % 32 & 1}
 
 
 @settings(max_examples=120, deadline=None)

@@ -7,6 +7,7 @@ import threading
 
 import numpy as np
 import pytest
+from vocabularies import bytewise
 
 from structgen.errors import GrammarError
 from structgen.grammars import TokenVocabulary, compile_json_schema, compile_regex
@@ -15,13 +16,12 @@ from structgen.grammars.automaton.facts import literal_distances, literal_tokens
 from structgen.grammars.automaton.tables import FAR, SETS, STATES, Tables
 from structgen.grammars.collector import collector_paused
 
-END = 256
 WORDS = [b"the", b"re", b"fore", b"there", b"aaaa", b"aaa"]
 
 
 @pytest.fixture
 def vocabulary():
-    return TokenVocabulary.from_bytes([bytes([byte]) for byte in range(256)] + [b"", *WORDS], [END])
+    return bytewise(*WORDS)
 
 
 def test_memory_that_is_used_again_is_as_good_as_new():

@@ -10,11 +10,11 @@ import time
 
 import numpy as np
 import pytest
+from vocabularies import bytewise, longest_first
 
-from structgen.grammars import DEAD, TokenVocabulary
+from structgen.grammars import DEAD
 from structgen.grammars.json_schema import compile_json_schema
 
-END = 256
 RECORDS = {
     "type": "array",
     "items": {
@@ -29,7 +29,7 @@ RECORDS = {
 @pytest.fixture
 def vocabulary():
     pieces = [b'"id":', b'"name":', b'","', b"},{", b'":', b"abc", b"12", b", ", b'", "name": "', b'{"']
-    return TokenVocabulary.from_bytes([*(bytes([byte]) for byte in range(256)), b"", *pieces], [END])
+    return bytewise(*pieces)
 
 
 def records(generator: random.Random) -> itertools.chain[bytes]:
@@ -44,19 +44,6 @@ def records(generator: random.Random) -> itertools.chain[bytes]:
     return itertools.chain([b"["], iter(one, b""))
 
 
-def tokens_of(text: bytes, vocabulary: TokenVocabulary) -> list[int]:
-    """The longest that fits, from the left."""
-    numbers = {vocabulary.token_bytes(token): token for token in range(len(vocabulary))}
-    longest, place, found = max(map(len, numbers)), 0, []
-    while place < len(text):
-        piece = next(
-            text[place : place + size] for size in range(longest, 0, -1) if text[place : place + size] in numbers
-        )
-        found.append(numbers[piece])
-        place += len(piece)
-    return found
-
-
 def walk(automaton, count: int, seed: int) -> tuple[list[float], list[int]]:
     """Masks and steps of a text of ``count`` tokens: seconds and states of the automaton after each thousand."""
     seconds, states, done = [], [], 0
@@ -64,7 +51,7 @@ def walk(automaton, count: int, seed: int) -> tuple[list[float], list[int]]:
     with automaton.matcher() as matcher:
         state, begin = matcher.start, time.thread_time()
         for text in records(random.Random(seed)):
-            for token in tokens_of(text, automaton.vocabulary):
+            for token in longest_first(text, automaton.vocabulary):
                 begin = time.thread_time()
                 matcher.fill_mask(state, row)
                 state = matcher.advance(state, token)

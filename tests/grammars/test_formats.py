@@ -197,6 +197,6 @@ def test_what_the_format_regex_holds_javascript_can_compile():
         ("time", ["00:00:00Z", "23:59:60.5z"], ["00:00:00", "23:59:60+00:01"]),
     ],
 )
-def test_the_edges_of_formats(name, members, others):
+def test_the_nearest_texts_inside_and_outside_a_format_are_told_apart(name, members, others):
     language = format_language(name, "draft2020-12")
     assert [text for text in members + others if language.contains(text)] == members

@@ -6,8 +6,9 @@ import itertools
 
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from vocabularies import bytewise
 
-from structgen.grammars import DEAD, TokenVocabulary
+from structgen.grammars import DEAD
 from structgen.grammars.expr import Rule, call, literal
 from structgen.grammars.language import ALL
 from structgen.grammars.token_automaton import TokenAutomaton
@@ -21,7 +22,7 @@ from structgen.grammars.values import (
     object_value,
 )
 
-BYTES = TokenVocabulary.from_bytes([bytes([value]) for value in range(256)] + [b""], eos_token_ids=[256])
+VOCABULARY = bytewise()
 ONE = Rule("one", lambda: literal(b"1"))
 NULL = Rule("null", lambda: literal(b"null"))
 EITHER = {ONE: b"1", NULL: b"null"}
@@ -29,7 +30,7 @@ LONGEST = 5  # elements of the arrays spelled out: more than any bound below ask
 
 
 def automaton_of(expr):
-    return TokenAutomaton(Rule("value", lambda: expr), BYTES)
+    return TokenAutomaton(Rule("value", lambda: expr), VOCABULARY)
 
 
 def live_texts(automaton, alphabet, length):

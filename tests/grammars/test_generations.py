@@ -9,16 +9,15 @@ import weakref
 
 import numpy as np
 import pytest
+from vocabularies import bytewise, reads
 
-from structgen.grammars import DEAD, TokenAutomaton, TokenVocabulary
+from structgen.grammars import DEAD, TokenAutomaton
 from structgen.grammars.expr import Rule, alternation, byte_set, call, literal, repetition, sequence
-
-END = 256
 
 
 @pytest.fixture
 def vocabulary():
-    return TokenVocabulary.from_bytes([bytes([byte]) for byte in range(256)] + [b""], [END])
+    return bytewise()
 
 
 def nested() -> Rule:
@@ -41,20 +40,11 @@ def answer(generator: random.Random, depth: int = 24) -> bytes:
     return b"".join(pair[:1] for pair in brackets) + b"x" + b"".join(pair[1:] for pair in reversed(brackets))
 
 
-def walk(automaton: TokenAutomaton, text: bytes) -> None:
-    with automaton.matcher() as matcher:
-        state = matcher.start
-        for byte in text:
-            state = matcher.advance(state, byte)
-            assert state != DEAD
-        assert matcher.is_accepting(state)
-
-
 def test_thousands_of_answers_leave_memory_flat(vocabulary):
     automaton = TokenAutomaton(nested(), vocabulary, max_bytes=2 << 20)
     generator, sizes = random.Random(1), []
     for _ in range(3000):
-        walk(automaton, answer(generator))
+        assert reads(automaton, answer(generator))
         sizes.append(automaton.nbytes)
     assert max(sizes) <= 1 << 20  # a quarter of what it may have, doubled once by the answer that passed it
     assert max(sizes[-500:]) == max(sizes[:1500])
@@ -81,7 +71,7 @@ def test_an_open_matcher_keeps_its_states_when_the_tables_begin_anew(vocabulary)
         matcher.fill_mask(state, before)
         begun = automaton.stats().generations
         while automaton.stats().generations == begun:
-            walk(automaton, answer(generator))
+            assert reads(automaton, answer(generator))
         matcher.fill_mask(state, row)
         assert (row == before).all()
         assert matcher.advance(matcher.advance(state, ord("]")), ord(")")) != DEAD
@@ -112,7 +102,7 @@ def test_tables_go_with_their_last_matcher(vocabulary):
     tables = weakref.ref(matcher._stacks)
     begun = automaton.stats().generations
     while automaton.stats().generations == begun:
-        walk(automaton, answer(generator))
+        assert reads(automaton, answer(generator))
     assert tables() is not None
     matcher.close()
     del matcher
@@ -124,7 +114,7 @@ def test_a_grammar_that_is_large_when_it_begins_is_not_begun_anew_for_nothing(vo
     size = TokenAutomaton(Rule("choice", lambda: byte_set(b"ab")), vocabulary).nbytes
     automaton = TokenAutomaton(Rule("choice", lambda: byte_set(b"ab")), vocabulary, max_bytes=size * 5 // 4)
     for _ in range(50):
-        walk(automaton, b"a")
+        assert reads(automaton, b"a")
     assert automaton.stats().generations == 1
 
 
@@ -136,7 +126,7 @@ def test_threads_begin_anew_together(vocabulary):
         generator = random.Random(seed)
         try:
             for _ in range(400):
-                walk(automaton, answer(generator))
+                assert reads(automaton, answer(generator))
         except BaseException as error:
             errors.append(error)
 

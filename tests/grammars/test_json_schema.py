@@ -5,15 +5,14 @@ from __future__ import annotations
 import json
 
 import jsonschema
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from vocabularies import BYTES, drawn_text
 
 from structgen.errors import GrammarLimitExceeded, InvalidGrammar, InvalidSchema, UnsatisfiableSchema, UnsupportedSchema
-from structgen.grammars import DEAD, TokenVocabulary, compile_json_schema
+from structgen.grammars import TokenVocabulary, compile_json_schema
 
-BYTES = [bytes([byte]) for byte in range(256)]
 WORDS = [b'{"', b'": ', b'", "', b"true", b"null", b'"a"', b"[1", b", ", b"}]", b"12", b"\n  ", "é".encode()]
 END = 256 + len(WORDS)
 
@@ -69,32 +68,6 @@ NESTED_SCHEMAS = st.recursive(
 SCHEMAS = st.builds(lambda schema, shared: {**schema, "$defs": {"shared": shared}}, NESTED_SCHEMAS, LEAF_SCHEMAS)
 
 
-def allowed_tokens(row):
-    return np.flatnonzero(np.unpackbits(row.view(np.uint8), bitorder="little"))
-
-
-def walk(automaton, random, limit=400):
-    """A random text under the mask; ``None`` where it was not finished in time."""
-    row = np.empty(automaton.vocabulary.masks.rows.shape[1], np.int32)
-    text = bytearray()
-    with automaton.matcher() as matcher:
-        state = matcher.start
-        for steps in range(limit):
-            if steps < 60:
-                matcher.fill_mask(state, row)
-            else:  # time to finish
-                matcher.fill_mask_within(state, row, max(0, matcher.distance(state) - 1))
-            token = int(random.choice(allowed_tokens(row)))
-            if token == END:
-                return bytes(text)
-            state = matcher.advance(state, token)
-            assert state != DEAD
-            text += automaton.vocabulary.token_bytes(token)
-            if steps >= 60 and matcher.is_accepting(state):
-                return bytes(text)
-    return None
-
-
 @settings(max_examples=120, deadline=None)
 @given(SCHEMAS, st.randoms(use_true_random=False))
 def test_a_random_walk_under_the_mask_ends_in_a_valid_value(vocabulary, schema, random):
@@ -103,8 +76,7 @@ def test_a_random_walk_under_the_mask_ends_in_a_valid_value(vocabulary, schema, 
     except UnsatisfiableSchema:
         return
     for _ in range(3):
-        text = walk(automaton, random)
-        assert text is not None
+        text = drawn_text(automaton, random, free=60)
         value = json.loads(text.decode())
         jsonschema.Draft202012Validator(schema).validate(value)
         assert automaton.accepts(text)

@@ -1,3 +1,5 @@
+"""Masks have slots that never move, the least recently used give way, and a running step keeps its own."""
+
 from __future__ import annotations
 
 import threading

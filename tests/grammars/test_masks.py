@@ -8,6 +8,7 @@ import threading
 
 import numpy as np
 import pytest
+from vocabularies import END, allowed, bytewise
 
 from structgen.grammars import DEAD, TokenVocabulary
 from structgen.grammars.automaton import interior_store
@@ -15,7 +16,6 @@ from structgen.grammars.automaton.interior_store import InteriorStore
 from structgen.grammars.json_schema import compile_json_schema
 from structgen.grammars.regex import compile_regex
 
-END = 256
 OBJECT = {"type": "object"}
 SCHEMAS = {
     "any string": {"type": "string"},
@@ -58,16 +58,12 @@ TEXTS = [
 
 def vocabulary_of(seed: int, mask_slots: int = 64) -> TokenVocabulary:
     """Every byte, an end token, and pieces of JSON of all kinds; some tokens twice."""
-    source, pieces = random.Random(seed), [bytes([byte]) for byte in range(256)] + [b""]
+    source, pieces = random.Random(seed), list[bytes]()
     for _ in range(600):
         text = source.choice(TEXTS).encode()
         begin = source.randrange(len(text))
         pieces.append(text[begin : begin + source.randint(2, 14)])
-    return TokenVocabulary.from_bytes(pieces, [END], mask_slots=mask_slots)
-
-
-def allowed(row: np.ndarray) -> set[int]:
-    return set(np.flatnonzero(np.unpackbits(row.view(np.uint8), bitorder="little")).tolist())
+    return bytewise(*pieces, mask_slots=mask_slots)
 
 
 def check_walks(automaton, source: random.Random, walks: int, steps: int) -> int:
@@ -124,7 +120,7 @@ def test_a_walk_of_a_projection_says_what_one_of_the_vocabulary_does(name, monke
 
 def test_a_key_that_comes_twice_within_a_token_is_not_in_the_mask():
     pieces = [b'"k":1,"k":2', b'"k":1,"j":2', b'":1,"k":2', b'":1,"k', b'"k":1,"\\u006b":2']
-    vocabulary = TokenVocabulary.from_bytes([bytes([byte]) for byte in range(256)] + [b"", *pieces], [END])
+    vocabulary = bytewise(*pieces)
     automaton = compile_json_schema({"type": "object", "additionalProperties": {"type": "integer"}}, vocabulary)
     row = np.empty((len(vocabulary) + 31) // 32, np.int32)
     with automaton.matcher() as matcher:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from structgen.errors import InvalidSchema, UnsupportedSchema
-from structgen.grammars.openai_strict import FORMATS, check_openai_strict
+from structgen.grammars.json_schema.openai_strict import FORMATS, check_openai_strict
 
 
 def strict(required: list[str] | None = None, **properties: object) -> dict:

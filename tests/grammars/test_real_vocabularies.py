@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from hypothesis_jsonschema import from_schema
 from random_schemas import DIALECTS, random_schema
 from tokenizers import Tokenizer
+from vocabularies import drawn_text
 
 from structgen.engine.weights import open_checkpoint
 from structgen.errors import UnsatisfiableSchema, UnsupportedSchema
@@ -125,29 +126,6 @@ def compiled(vocabulary, schema, **options):
         return None
 
 
-def walk(automaton, random, free=30, budget=400):
-    """A text that was drawn token by token under the mask, at random at first."""
-    vocabulary, text = automaton.vocabulary, bytearray()
-    row = np.empty((len(vocabulary) + 31) // 32, np.int32)
-    with automaton.matcher() as matcher:
-        state = matcher.start
-        for step in range(budget):
-            if step < free:
-                matcher.fill_mask(state, row)
-            else:
-                matcher.fill_mask_within(state, row, max(0, matcher.distance(state) - 1))
-            tokens = np.flatnonzero(np.unpackbits(row.view(np.uint8), bitorder="little"))
-            token = int(random.choice(tokens))
-            if token in vocabulary.eos_token_ids:
-                return bytes(text)
-            state = matcher.advance(state, token)
-            assert state > 0
-            text += vocabulary.token_bytes(token)
-            if step >= free and matcher.is_accepting(state):
-                return bytes(text)
-    raise AssertionError(f"no end within {budget} tokens: {text!r}")
-
-
 @SETTINGS
 @given(st.integers(0, 2**32), st.sampled_from(sorted(DIALECTS)))
 def test_what_is_drawn_under_the_mask_is_a_valid_value(vocabulary, seed, draft):
@@ -158,7 +136,7 @@ def test_what_is_drawn_under_the_mask_is_a_valid_value(vocabulary, seed, draft):
         return
     random, validator = Random(seed), exact_validator(draft)(adapted(schema))
     for _ in range(3):
-        text = walk(automaton, random)
+        text = drawn_text(automaton, random, free=30)
         try:
             validator.validate(json.loads(text, parse_float=Decimal))
         except RecursionError:

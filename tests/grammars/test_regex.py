@@ -10,11 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from regex_patterns import patterns_and_texts
+from vocabularies import bytewise
 
 from structgen.errors import EmptyLanguage, GrammarLimitExceeded, InvalidRegex
-from structgen.grammars import TokenVocabulary, compile_regex
+from structgen.grammars import compile_regex
 
-VOCABULARY = TokenVocabulary.from_bytes([bytes([byte]) for byte in range(256)] + [b""], eos_token_ids=[256])
+VOCABULARY = bytewise()
 
 
 def refusal_of(pattern):
@@ -242,7 +243,7 @@ def test_large_patterns_within_the_limit_compile():
 
 
 def test_words_of_a_pattern_are_as_near_as_their_tokens():
-    vocabulary = TokenVocabulary.from_bytes([*(bytes([byte]) for byte in range(256)), b"caf", "é".encode(), b""], [258])
+    vocabulary = bytewise(b"caf", "é".encode())
     automaton = compile_regex("café|[0-9]{4}", vocabulary)
     assert automaton.min_tokens == 2
     with automaton.matcher() as matcher:

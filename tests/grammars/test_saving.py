@@ -6,6 +6,7 @@ import stat
 
 import pytest
 import referencing
+from vocabularies import BYTES
 
 from structgen.errors import InvalidGrammar, InvalidRegex
 from structgen.grammars import (
@@ -18,8 +19,6 @@ from structgen.grammars import (
 )
 from structgen.grammars.expr import Rule, literal
 from structgen.grammars.saving import fingerprint
-
-BYTES = [bytes([byte]) for byte in range(256)]
 
 
 @pytest.fixture(scope="module")

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from json_spelling import Spelling, spellings_of
 from key_machine import KeyMachine
 from reference_acceptor import after_byte, may_end, start_of
+from vocabularies import bytewise
 
 from structgen.errors import GrammarLimitExceeded
 from structgen.grammars import DEAD, TokenAutomaton, TokenVocabulary
@@ -26,13 +27,12 @@ from structgen.grammars.values import string_value
 ALPHABET = 'a"é\ue000😀'
 LONGEST = 4
 WORDS = ["".join(word) for length in range(LONGEST + 2) for word in itertools.product(ALPHABET, repeat=length)]
-BYTES = [bytes([byte]) for byte in range(256)]
 OVER_ALPHABET = ecma_language(f"^[{ALPHABET}]*$")
 
 
 @pytest.fixture(scope="module")
 def vocabulary():
-    return TokenVocabulary([*BYTES, b""], [256])
+    return bytewise()
 
 
 def automaton_of(expr: Expr, vocabulary: TokenVocabulary) -> StackAutomaton:
@@ -59,7 +59,7 @@ def patterns() -> st.SearchStrategy[str]:
 
 @st.composite
 def languages(draw: st.DrawFn) -> Language:
-    """Over `ALPHABET`; up to three characters that begin a member begin one among `members_of` the language."""
+    """Over `ALPHABET`; what begins a member of the language begins one of at most two characters more."""
     if draw(st.booleans()):
         return Language.finite(draw(st.sets(texts(LONGEST), min_size=1, max_size=12)))
     language = ecma_language(draw(patterns())) if draw(st.booleans()) else ALL
@@ -70,8 +70,10 @@ def languages(draw: st.DrawFn) -> Language:
     return language
 
 
-def members_of(language: Language) -> list[str]:
-    return [word for word in language.texts or WORDS if language.contains(word)]
+def members_of(language: Language, text: str = "") -> list[str]:
+    """Those of one of `languages` that matter along ``text``: where a character more is possible, it is in one here."""
+    words = language.texts or {*WORDS, *(text + more for more in WORDS if len(more) <= 3)}
+    return [word for word in words if language.contains(word)]
 
 
 def spelled(text: str, random) -> bytes:
@@ -85,7 +87,7 @@ def _spelled(char: str, random) -> bytes:
 @settings(max_examples=150, deadline=None)
 @given(languages(), texts(2), st.randoms(use_true_random=False))
 def test_a_byte_may_come_exactly_where_a_member_can_still_be_spelled(vocabulary, language, text, random):
-    automaton, spelling = automaton_of(string_value(language), vocabulary), Spelling(members_of(language))
+    automaton, spelling = automaton_of(string_value(language), vocabulary), Spelling(members_of(language, text))
     state = automaton.start
     for byte in spelled(text, random):
         expected = spelling.next_bytes
@@ -282,7 +284,7 @@ def test_a_key_says_what_it_may_still_be(case, first, wanted, random):
     names, others = case
     text = wanted if isinstance(wanted, str) else names[wanted % len(names)] if names else ""
     machine, ordered = KeyMachine(names, others, first), sorted(names, key=lambda name: name.encode("utf-16-be"))
-    known = {*names, *(word for one in others for word in members_of(one))}
+    known = {*names, *(word for one in others for word in members_of(one, text))}
     labels = {word: {entry for entry, one in enumerate(others) if one.contains(word)} for word in known}
     labels |= {name: set() for name in names}
     spelling, state = Spelling(known), machine.start
@@ -308,7 +310,7 @@ def test_what_a_key_still_takes_is_exact(case, text, ways, random):
     names, others = case
     assume(all(one.texts is not None or (not one.low and one.high is None) for one in others))
     machine, ordered = KeyMachine(names, others), sorted(names, key=lambda name: name.encode("utf-16-be"))
-    new = {word for entry in ways & set(range(len(others))) for word in members_of(others[entry])} - set(names)
+    new = {word for entry in ways & set(range(len(others))) for word in members_of(others[entry], text)} - set(names)
     state, spellings = machine.start, {word: Spelling([word]) for word in new | set(names)}
     for byte in spelled(text, random):
         rests = {word: spelling.cheapest_end for word, spelling in spellings.items()}

@@ -61,7 +61,7 @@ def reader(request):
 @pytest.mark.parametrize(
     "draft", [pytest.param(draft, marks=() if draft == "draft2020-12" else pytest.mark.slow) for draft in URIS]
 )
-def test_the_official_suite(reader, draft, folder, formats):
+def test_the_official_suite_comes_out_right_or_its_schema_is_refused(reader, draft, folder, formats):
     options = {"default_dialect": URIS[draft], "registry": remotes(), "numbers": "any", "formats": formats}
     accepted = []
     for file, group in groups(draft, folder):
@@ -82,7 +82,7 @@ def is_beyond(reader, value):
 
 
 @pytest.mark.parametrize("step", [200, pytest.param(1, marks=pytest.mark.slow)])
-def test_maskbench(reader, step):
+def test_maskbench_instances_are_accepted_exactly_where_they_are_valid(reader, step):
     refused, cases = 0, maskbench_cases(step)
     for case in cases:
         wrong = reader.wrong(case["schema"], case["tests"])

@@ -7,10 +7,10 @@ import json
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from vocabularies import bytewise
 
 from structgen.grammars import (
     TokenAutomaton,
-    TokenVocabulary,
     Verdict,
     compile_choice,
     compile_json_schema,
@@ -31,7 +31,7 @@ PERSON = {
 
 @pytest.fixture(scope="module")
 def vocabulary():
-    return TokenVocabulary.from_bytes([bytes([byte]) for byte in range(256)] + [b""], [256])
+    return bytewise()
 
 
 @pytest.fixture(scope="module")

@@ -1,3 +1,5 @@
+"""A vocabulary knows the bytes of each token, whatever kind of tokenizer it comes from; its trie is built once."""
+
 from __future__ import annotations
 
 import numpy as np

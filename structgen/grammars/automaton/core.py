@@ -175,7 +175,7 @@ class StackAutomaton:
         return self._run(lambda memory: walk.advance(memory, array, first, end, state))
 
     def fill_mask(self, state: int, row: Int32Array, budget: int = NO_BUDGET) -> int:
-        """Write the mask of ``state``, end tokens included; returns 0, or `NO_STATE_THERE` or `NO_ROW`.
+        """Write the mask of ``state``, end tokens included; returns 0, or `NO_STATE_THERE` or `NO_ROW_THERE`.
 
         But for end tokens only those after which an end is at most ``budget`` tokens away.
         """

@@ -6,11 +6,10 @@ transition together. What a call returns to is a state of the calling rule; the 
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from structgen.grammars.automaton._jit import Memory, compiled, inner, int64, rare
+from structgen.grammars.automaton._jit import Memory, compiled, inner, rare
+from structgen.grammars.automaton.hashing import FNV_BASIS, folded, mixed
 from structgen.grammars.automaton.strings import fill_string_transition, string_start, string_step
 from structgen.grammars.automaton.tables import (
     BYTES,
@@ -146,10 +145,10 @@ def _sort_list(m: Memory, found: int) -> None:
 @inner
 def _hash(m: Memory, table: int, first: int, count: int) -> int:
     """Of the first column of ``count`` rows; FNV-1a over whole numbers, folded."""
-    value: Any = np.uint64(14695981039346656037)
+    value = FNV_BASIS
     for place in range(first, first + count):
-        value = (value ^ np.uint64(cell(m, table, place, 0))) * np.uint64(1099511628211)
-    return int64((value ^ (value >> np.uint64(29))) & np.uint64(0x7FFFFFFF))
+        value = mixed(value, cell(m, table, place, 0))
+    return folded(value)
 
 
 @inner

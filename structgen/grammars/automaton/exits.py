@@ -56,13 +56,13 @@ __all__ = [
     "write_mask",
 ]
 
-# While it grows the exits' trie is lists of children; 0 ends a list, and node 0 is the root. `X_TOKENS` is the first of
-# a node's tokens, which are rows (token, next).
-X_BYTE, X_CHILD, X_SIBLING, X_TOKENS = range(4)
+# While it grows the exits' trie is lists of children; 0 ends a list, and node 0 is the root. `EXIT_TOKENS` is the first
+# of a node's tokens, which are rows (token, next).
+EXIT_BYTE, EXIT_CHILD, EXIT_SIBLING, EXIT_TOKENS = range(4)
 EXIT_COLUMNS = 4
 
 # What `collect` counts.
-C_INSIDE, C_EXITS, C_TOKENS, C_GROUPS = range(4)
+COUNT_INSIDE, COUNT_EXITS, COUNT_TOKENS, COUNT_GROUPS = range(4)
 MOST_LABELS = 64
 
 NO_ROOM, DONE, TOO_WIDE = range(3)
@@ -72,15 +72,15 @@ NO_ROOM, DONE, TOO_WIDE = range(3)
 @inner
 def _descend(exits: Int32Table, counts: Int64Array, parent: int, byte: int) -> int:
     """The child of ``parent`` for ``byte``, made where there is none; 0 where there is no room."""
-    one = int64(exits[parent, X_CHILD])
-    while one and exits[one, X_BYTE] != byte:
-        one = int64(exits[one, X_SIBLING])
-    if one == 0 and counts[C_EXITS] < len(exits):
-        one = counts[C_EXITS]
-        counts[C_EXITS] += 1
-        exits[one, X_BYTE], exits[one, X_CHILD], exits[one, X_TOKENS] = byte, 0, 0
-        exits[one, X_SIBLING] = exits[parent, X_CHILD]
-        exits[parent, X_CHILD] = one
+    one = int64(exits[parent, EXIT_CHILD])
+    while one and exits[one, EXIT_BYTE] != byte:
+        one = int64(exits[one, EXIT_SIBLING])
+    if one == 0 and counts[COUNT_EXITS] < len(exits):
+        one = counts[COUNT_EXITS]
+        counts[COUNT_EXITS] += 1
+        exits[one, EXIT_BYTE], exits[one, EXIT_CHILD], exits[one, EXIT_TOKENS] = byte, 0, 0
+        exits[one, EXIT_SIBLING] = exits[parent, EXIT_CHILD]
+        exits[parent, EXIT_CHILD] = one
     return one
 
 
@@ -91,12 +91,12 @@ def add_tokens(
     """Add the tokens of ``node`` to an exit node; whether there was room."""
     firsts, tokens = part_of(s, trie, FIRSTS), part_of(s, trie, TOKENS)
     for entry in range(load(firsts, node), load(firsts, node + 1)):
-        row = counts[C_TOKENS]
+        row = counts[COUNT_TOKENS]
         if row == len(lists):
             return False
-        lists[row, 0], lists[row, 1] = load(tokens, entry), exits[place, X_TOKENS]
-        exits[place, X_TOKENS] = row
-        counts[C_TOKENS] += 1
+        lists[row, 0], lists[row, 1] = load(tokens, entry), exits[place, EXIT_TOKENS]
+        exits[place, EXIT_TOKENS] = row
+        counts[COUNT_TOKENS] += 1
     return True
 
 
@@ -172,14 +172,14 @@ def group_of(labels: Int64Array, counts: Int64Array, label: int) -> int:
     """The number of ``label``, from 1; 0 where the leaf may not end, -1 where there are too many."""
     if label < 0:
         return 0
-    for group in range(counts[C_GROUPS]):
+    for group in range(counts[COUNT_GROUPS]):
         if labels[group] == label:
             return group + 1
-    if counts[C_GROUPS] == len(labels):
+    if counts[COUNT_GROUPS] == len(labels):
         return -1
-    labels[counts[C_GROUPS]] = label
-    counts[C_GROUPS] += 1
-    return counts[C_GROUPS]
+    labels[counts[COUNT_GROUPS]] = label
+    counts[COUNT_GROUPS] += 1
+    return counts[COUNT_GROUPS]
 
 
 @compiled
@@ -207,8 +207,8 @@ def collect(
     work, path = np.empty((longest, 3), np.int32), np.empty((longest, 4), np.int64)
     # The bytes of the path, plus 256 times the label's number where the leaf may end.
     read = np.zeros(longest, np.int64)
-    counts[C_INSIDE], counts[C_EXITS], counts[C_TOKENS], counts[C_GROUPS] = 0, 1, 1, 0
-    exits[0, X_CHILD] = exits[0, X_TOKENS] = 0
+    counts[COUNT_INSIDE], counts[COUNT_EXITS], counts[COUNT_TOKENS], counts[COUNT_GROUPS] = 0, 1, 1, 0
+    exits[0, EXIT_CHILD] = exits[0, EXIT_TOKENS] = 0
     depth = ways = live = 0
     path[0, 0], path[0, 1] = first_child(children, node), first_child(children, node + 1)
     path[0, 2], path[0, 3] = uncounted(m, state)
@@ -239,14 +239,14 @@ def collect(
         if group < 0 or live > most:
             return NO_ROOM if group < 0 else TOO_WIDE
         for place in range(load(firsts, node), load(firsts, node + 1)):
-            inside[counts[C_INSIDE]] = load(tokens, place)
-            counts[C_INSIDE] += 1
+            inside[counts[COUNT_INSIDE]] = load(tokens, place)
+            counts[COUNT_INSIDE] += 1
         if can_stretch and load(children, node) >= LARGE:
             below = stretch(m, s, node, target, variant, loops)
             if below:
                 for place in range(load(below, 9), load(below, 10)):
-                    inside[counts[C_INSIDE]] = load(deep, place)
-                    counts[C_INSIDE] += 1
+                    inside[counts[COUNT_INSIDE]] = load(deep, place)
+                    counts[COUNT_INSIDE] += 1
                 continue
         depth += 1
         path[depth, 0], path[depth, 1] = first_child(children, node), first_child(children, node + 1)
@@ -273,17 +273,17 @@ def flatten(
     queue[0] = root
     while node < count:
         one = int64(queue[node])
-        nodes[node], firsts[node], children[node] = exits[one, X_BYTE], used, count
-        entry = int64(exits[one, X_TOKENS])
+        nodes[node], firsts[node], children[node] = exits[one, EXIT_BYTE], used, count
+        entry = int64(exits[one, EXIT_TOKENS])
         while entry:
             tokens[used] = lists[entry, 0]
             used += 1
             entry = int64(lists[entry, 1])
-        child = int64(exits[one, X_CHILD])
+        child = int64(exits[one, EXIT_CHILD])
         while child:
             queue[count] = child
             count += 1
-            child = int64(exits[child, X_SIBLING])
+            child = int64(exits[child, EXIT_SIBLING])
         node += 1
     firsts[count], children[count] = used, count
     counts[0], counts[1] = count, used
@@ -310,9 +310,9 @@ def key_size(m: Memory, state: int) -> int:
 def exit_roots(exits: Int32Table, roots: Int64Array, count: int) -> None:
     """Find the root of each label's trie, 0 where no token leaves with it."""
     for group in range(count):
-        one = int64(exits[0, X_CHILD])
-        while one and exits[one, X_BYTE] != 256 * (group + 1) + 255:
-            one = int64(exits[one, X_SIBLING])
+        one = int64(exits[0, EXIT_CHILD])
+        while one and exits[one, EXIT_BYTE] != 256 * (group + 1) + 255:
+            one = int64(exits[one, EXIT_SIBLING])
         roots[group] = one
 
 

@@ -31,13 +31,13 @@ from structgen.grammars.automaton.string_keys import key_interval, key_name, key
 from structgen.grammars.automaton.strings import key_start
 from structgen.grammars.automaton.tables import (
     FAR,
-    H_VALUE_COST,
-    N_VALUE_COST,
+    NAME_VALUE_COST,
     NAMES,
     O_FIRST_NAME,
     O_FIRST_OTHER,
     O_IS_SET,
     OBJECTS,
+    OTHER_VALUE_COST,
     OTHERS,
     R_DISTANCE,
     R_KEYS,
@@ -124,7 +124,7 @@ def _value_distance(m: Memory, register: int, label: int) -> int:
     """Tokens that suffice for a value behind the key ``label`` and the rest."""
     if label >= 0:
         spec = cell(m, REGISTERS, register, R_SPEC)
-        cost = cell(m, NAMES, cell(m, OBJECTS, spec, O_FIRST_NAME) + label, N_VALUE_COST)
+        cost = cell(m, NAMES, cell(m, OBJECTS, spec, O_FIRST_NAME) + label, NAME_VALUE_COST)
         return cost + cell(m, REGISTERS, after_name(m, register, label), R_DISTANCE)
     best = FAR
     for way in range(_length(-1 - label)):
@@ -137,7 +137,7 @@ def _value_distance(m: Memory, register: int, label: int) -> int:
 def _other_distance(m: Memory, register: int, way: int) -> int:
     """Tokens that suffice for a value behind an undeclared key, taken in this way, and the rest."""
     spec = cell(m, REGISTERS, register, R_SPEC)
-    cost = cell(m, OTHERS, cell(m, OBJECTS, spec, O_FIRST_OTHER) + way, H_VALUE_COST)
+    cost = cell(m, OTHERS, cell(m, OBJECTS, spec, O_FIRST_OTHER) + way, OTHER_VALUE_COST)
     return cost + cell(m, REGISTERS, after_other(m, register, way, cell(m, REGISTERS, register, R_KEYS)), R_DISTANCE)
 
 

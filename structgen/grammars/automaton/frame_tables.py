@@ -64,11 +64,11 @@ def write_object(
     names = [
         (
             -1 if value is None else number_of(value),
-            int(name in spec.required),
-            member_tokens(spec, name, facts, depth) if spellable else FAR,
+            int(place in spec.required),
+            member_tokens(spec, place, facts, depth) if spellable else FAR,
             FAR if value is None else value_tokens(spec, value, facts, depth),
         )
-        for name, value in enumerate(spec.values)
+        for place, value in enumerate(spec.values)
     ]
     others = [
         (

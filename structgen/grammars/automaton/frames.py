@@ -13,11 +13,7 @@ without transitions: a byte's effect is computed. Inside a key the place is that
 
 from __future__ import annotations
 
-from typing import Any
-
-import numpy as np
-
-from structgen.grammars.automaton._jit import Memory, compiled, inner, int64
+from structgen.grammars.automaton._jit import Memory, compiled, inner
 from structgen.grammars.automaton.determinize import after_call, next_state, start_state
 from structgen.grammars.automaton.frame_distances import after_member, bit_at, bits_of, frame_distance, place_ahead
 from structgen.grammars.automaton.frame_places import (
@@ -38,6 +34,7 @@ from structgen.grammars.automaton.frame_places import (
     may_follow,
     piece_at,
 )
+from structgen.grammars.automaton.hashing import FNV_BASIS, folded, mixed
 from structgen.grammars.automaton.layouts import FLEXIBLE, space_length
 from structgen.grammars.automaton.registers import after_item, first_array, first_object, may_come, way_of
 from structgen.grammars.automaton.spellings import longer_spelling
@@ -55,10 +52,9 @@ from structgen.grammars.automaton.tables import (
     F_LABEL,
     FAR,
     FRAME_HASH,
-    H_RULE,
     L_RULE,
-    N_RULE,
     N_STATES,
+    NAME_RULE,
     NAMES,
     NO_SPELLING,
     NO_STATE,
@@ -68,6 +64,7 @@ from structgen.grammars.automaton.tables import (
     O_RULE,
     OBJECT_RULE,
     OBJECTS,
+    OTHER_RULE,
     OTHERS,
     R_KEYS,
     R_MAY_END,
@@ -122,12 +119,12 @@ MAX_INDENT = 64
 
 @inner
 def _hash_frame(place: int, register: int, label: int, text: int) -> int:
-    value: Any = np.uint64(14695981039346656037)
-    value = (value ^ np.uint64(place)) * np.uint64(1099511628211)
-    value = (value ^ np.uint64(register)) * np.uint64(1099511628211)
-    value = (value ^ np.uint64(label)) * np.uint64(1099511628211)
-    value = (value ^ np.uint64(text)) * np.uint64(1099511628211)
-    return int64((value ^ (value >> np.uint64(29))) & np.uint64(0x7FFFFFFF))
+    value = FNV_BASIS
+    value = mixed(value, place)
+    value = mixed(value, register)
+    value = mixed(value, label)
+    value = mixed(value, text)
+    return folded(value)
 
 
 @inner
@@ -251,8 +248,8 @@ def _frame_callee(m: Memory, state: int, number: int) -> int:
     if spec < 0:
         return cell(m, WAYS, way_of(m, register, bit_at(cell(m, REGISTERS, register, R_WAYS), number)), Y_RULE)
     if label >= 0:
-        return cell(m, NAMES, cell(m, OBJECTS, spec, O_FIRST_NAME) + label, N_RULE)
-    return cell(m, OTHERS, cell(m, OBJECTS, spec, O_FIRST_OTHER) + bit_at(-1 - label, number), H_RULE)
+        return cell(m, NAMES, cell(m, OBJECTS, spec, O_FIRST_NAME) + label, NAME_RULE)
+    return cell(m, OTHERS, cell(m, OBJECTS, spec, O_FIRST_OTHER) + bit_at(-1 - label, number), OTHER_RULE)
 
 
 @inner

@@ -148,15 +148,8 @@ class InteriorStore:
 
     def _header(self, ends: Sequence[int]) -> Int32Array:
         trie, header = self._trie, np.zeros(HEADER, np.int32)
-        parts: list[UInt8Array | Int32Array] = [
-            trie.nodes,
-            trie.children,
-            trie.firsts,
-            trie.tokens,
-            trie.text,
-            trie.starts,
-        ]
-        parts += [trie.large, trie.below, trie.deep, trie.characters]
+        parts: list[UInt8Array | Int32Array] = [trie.nodes, trie.children, trie.firsts, trie.tokens]
+        parts += [trie.text, trie.starts, trie.large, trie.below, trie.deep]
         addresses = np.array([part.ctypes.data for part in parts], np.int64)
         header[H_PARTS : H_PARTS + 2 * len(parts)] = np.frombuffer(addresses.tobytes(), np.int32)
         first_nodes = np.zeros(256, np.int32)

@@ -16,11 +16,8 @@ A trie is named by the place of its interior in the store; 0 is the vocabulary's
 
 from __future__ import annotations
 
-from typing import Any
-
-import numpy as np
-
-from structgen.grammars.automaton._jit import Int64Array, Memory, inlined, inner, int64, load
+from structgen.grammars.automaton._jit import Int64Array, Memory, inlined, inner, load
+from structgen.grammars.automaton.hashing import FNV_BASIS, folded, mixed, pair_hash
 from structgen.grammars.automaton.leaves import LEAVES, key_at, key_count, label_at, read_on, uncounted
 from structgen.grammars.automaton.tables import (
     C_GENERATION,
@@ -62,9 +59,9 @@ __all__ = [
 ROOT = 0
 
 # The header of the store. Addresses take two places; those of a trie's parts come first.
-H_PARTS, H_TEXT, H_STARTS, H_LARGE, H_BELOW, H_DEEP, H_CHARACTERS = 0, 8, 10, 12, 14, 16, 18
-H_TOKEN_COUNT, H_WORDS, H_LONGEST, H_GENERATION, H_FIRST_NODES, H_ENDS, H_END_COUNT, H_HASH, H_HASH_ROWS = range(20, 29)
-H_LARGE_COUNT, H_SPANS, H_SPAN_COUNT, HEADER = range(29, 33)
+H_PARTS, H_TEXT, H_STARTS, H_LARGE, H_BELOW, H_DEEP = 0, 8, 10, 12, 14, 16
+H_TOKEN_COUNT, H_WORDS, H_LONGEST, H_GENERATION, H_FIRST_NODES, H_ENDS, H_END_COUNT, H_HASH, H_HASH_ROWS = range(18, 27)
+H_LARGE_COUNT, H_SPANS, H_SPAN_COUNT, HEADER = range(27, 31)
 
 # An interior. Its tokens are a list, or where they are many a mask; `E_LIST` or `E_MASK` is 0 then. The parts of the
 # trie of its exits are places in the store; `E_EXITS` is the number of its nodes, 0 where there is none but the root.
@@ -111,14 +108,14 @@ def first_child(children: Memory, node: int) -> int:
 @inner
 def key_hash(m: Memory, leaf: int, variant: int, trie: int, node: int, state: int) -> int:
     """FNV-1a over the numbers of the key, folded."""
-    value: Any = np.uint64(14695981039346656037)
-    value = (value ^ np.uint64(leaf)) * np.uint64(1099511628211)
-    value = (value ^ np.uint64(variant)) * np.uint64(1099511628211)
-    value = (value ^ np.uint64(trie)) * np.uint64(1099511628211)
-    value = (value ^ np.uint64(node)) * np.uint64(1099511628211)
+    value = FNV_BASIS
+    value = mixed(value, leaf)
+    value = mixed(value, variant)
+    value = mixed(value, trie)
+    value = mixed(value, node)
     for place in range(key_count(m, state)):
-        value = (value ^ np.uint64(key_at(m, state, place))) * np.uint64(1099511628211)
-    return int64((value ^ (value >> np.uint64(29))) & np.uint64(0x7FFFFFFF))
+        value = mixed(value, key_at(m, state, place))
+    return folded(value)
 
 
 @inner
@@ -175,10 +172,7 @@ def _is_wide(m: Memory, s: Memory, variant: int, trie: int, node: int, state: in
 @inner
 def _link_slot(m: Memory, leaf: int, variant: int, trie: int, node: int, state: int) -> int:
     last = rows_of(m, LINKS) - 1
-    a: Any = np.uint64(((leaf ^ variant) * 0x10001 + trie) * 0x10001 + node)
-    b: Any = np.uint64(state)
-    mixed = (a * np.uint64(0x9E3779B97F4A7C15)) ^ (b * np.uint64(0xC2B2AE3D27D4EB4F))
-    slot = int64(mixed >> np.uint64(33)) & last
+    slot = pair_hash(((leaf ^ variant) * 0x10001 + trie) * 0x10001 + node, state) & last
     while cell(m, LINKS, slot, LINK_STATE) != 0 and (
         cell(m, LINKS, slot, LINK_STATE) != state
         or cell(m, LINKS, slot, LINK_NODE) != node

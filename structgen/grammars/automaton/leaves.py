@@ -32,13 +32,13 @@ from structgen.grammars.automaton.tables import (
     G_TEXT,
     G_VALUE,
     I_STATE,
+    INTERVAL_FROM,
+    INTERVAL_TO,
     INTERVALS,
     ITEMS,
     K_ARGUMENT,
     K_KIND,
     MACHINES,
-    N_FROM,
-    N_TO,
     NO_STATE,
     NODES,
     POOL,
@@ -306,7 +306,7 @@ def _mark_value(m: Memory, value: int, live: Int64Array) -> None:
     _mark(live, BACKSLASH)
     _mark(live, QUOTE)
     for place in range(cell(m, VALUES, value, D_FIRST), interval_end(m, value)):
-        first, last = cell(m, INTERVALS, place, N_FROM), cell(m, INTERVALS, place, N_TO)
+        first, last = cell(m, INTERVALS, place, INTERVAL_FROM), cell(m, INTERVALS, place, INTERVAL_TO)
         for byte in range(max(first, 0x20), min(last, 0x7F) + 1):
             _mark(live, byte)
         if last >= 0x80:

@@ -59,6 +59,8 @@ class Lowering:
         Numbers of byte sets; grows as new ones are met.
     facts : dict
         Of all rules and values.
+    lengths : Lengths
+        Of the vocabulary, for distances.
     depth : int
         How many objects and arrays hold the rule, where that matters.
     """

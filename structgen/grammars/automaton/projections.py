@@ -23,13 +23,13 @@ from structgen.grammars.automaton._jit import (
     int64,
 )
 from structgen.grammars.automaton.exits import (
-    C_EXITS,
-    C_TOKENS,
+    COUNT_EXITS,
+    COUNT_TOKENS,
+    EXIT_BYTE,
+    EXIT_CHILD,
     EXIT_COLUMNS,
-    X_BYTE,
-    X_CHILD,
-    X_SIBLING,
-    X_TOKENS,
+    EXIT_SIBLING,
+    EXIT_TOKENS,
     add_tokens,
     flatten,
 )
@@ -59,11 +59,11 @@ from structgen.grammars.automaton.string_rests import interval_end
 from structgen.grammars.automaton.tables import (
     D_FIRST,
     G_VALUE,
+    INTERVAL_FROM,
+    INTERVAL_TARGET,
+    INTERVAL_TO,
     INTERVALS,
     MACHINES,
-    N_FROM,
-    N_TARGET,
-    N_TO,
     N_VALUES,
     RECORDS,
     S_COUNT,
@@ -149,15 +149,15 @@ def _read_automaton(m: Memory, state: int, intervals: Int32Table) -> int:
     while one < reached:
         value = int64(order[one])
         for place in range(cell(m, VALUES, value, D_FIRST), interval_end(m, value)):
-            target = cell(m, INTERVALS, place, N_TARGET)
+            target = cell(m, INTERVALS, place, INTERVAL_TARGET)
             if numbers[target] == 0:
                 order[reached] = target
                 reached += 1
                 numbers[target] = reached
             if written == len(intervals):
                 return -1
-            intervals[written, 0], intervals[written, 1] = one, cell(m, INTERVALS, place, N_FROM)
-            intervals[written, 2], intervals[written, 3] = cell(m, INTERVALS, place, N_TO), numbers[target]
+            intervals[written, 0], intervals[written, 1] = one, cell(m, INTERVALS, place, INTERVAL_FROM)
+            intervals[written, 2], intervals[written, 3] = cell(m, INTERVALS, place, INTERVAL_TO), numbers[target]
             written += 1
         one += 1
     return written
@@ -227,7 +227,7 @@ def project(trie: Trie, store: Int32Array, kinds: Kinds) -> Projection | None:
     seen = np.empty((len(trie), 4), np.int32)
     if not _enter(int(store.ctypes.data), kinds.firsts, kinds.spelled, exits, lists, slots, seen, counts):
         return None
-    nodes, held = int(counts[C_EXITS]), int(counts[C_TOKENS])
+    nodes, held = int(counts[COUNT_EXITS]), int(counts[COUNT_TOKENS])
     bytes_of, children, firsts, ordered = (np.empty(size, np.int32) for size in (nodes, nodes + 1, nodes + 1, held))
     flatten(exits, lists, 0, bytes_of, children, firsts, ordered, counts)
     packed = np.frombuffer(bytearray(bytes_of.astype(np.uint8).tobytes() + bytes(8 - nodes % 4)), np.int32)
@@ -252,12 +252,12 @@ def _descend(exits: Int32Table, slots: Int32Table, counts: Int64Array, parent: i
     slot = ((key * 0x9E3779B1) >> 12) & last
     while slots[slot, 1] != 0 and slots[slot, 0] != key:
         slot = (slot + 1) & last
-    if slots[slot, 1] == 0 and counts[C_EXITS] < len(exits):
-        one = counts[C_EXITS]
-        counts[C_EXITS] += 1
-        exits[one, X_BYTE], exits[one, X_CHILD], exits[one, X_TOKENS] = byte, 0, 0
-        exits[one, X_SIBLING] = exits[parent, X_CHILD]
-        exits[parent, X_CHILD] = one
+    if slots[slot, 1] == 0 and counts[COUNT_EXITS] < len(exits):
+        one = counts[COUNT_EXITS]
+        counts[COUNT_EXITS] += 1
+        exits[one, EXIT_BYTE], exits[one, EXIT_CHILD], exits[one, EXIT_TOKENS] = byte, 0, 0
+        exits[one, EXIT_SIBLING] = exits[parent, EXIT_CHILD]
+        exits[parent, EXIT_CHILD] = one
         slots[slot, 0], slots[slot, 1] = key, one
     return int64(slots[slot, 1])
 
@@ -325,8 +325,8 @@ def _enter(
     ``spelled``: for each ASCII character what stands for it, then for each of ``kinds``.
     """
     nodes, children = part_of(s, 0, BYTES_OF), part_of(s, 0, CHILDREN)
-    counts[C_EXITS], counts[C_TOKENS] = 1, 1
-    exits[0, X_CHILD] = exits[0, X_TOKENS] = 0
+    counts[COUNT_EXITS], counts[COUNT_TOKENS] = 1, 1
+    exits[0, EXIT_CHILD] = exits[0, EXIT_TOKENS] = 0
     seen[ROOT, _IMAGE] = seen[ROOT, _ORIGIN] = seen[ROOT, _PHASE] = seen[ROOT, _POINT] = 0
     for parent in range(len(seen)):  # numbered by depth
         for node in range(first_child(children, parent), first_child(children, parent + 1)):

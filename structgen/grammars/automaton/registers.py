@@ -9,11 +9,10 @@ made, so that *completable* is asked once: what is allowed leads to a register f
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from structgen.grammars.automaton._jit import Int64Array, Memory, compiled, inner, int64
+from structgen.grammars.automaton._jit import Int64Array, Memory, compiled, inner
+from structgen.grammars.automaton.hashing import FNV_BASIS, folded, mixed
 from structgen.grammars.automaton.layouts import closing_cost
 from structgen.grammars.automaton.tables import (
     A_COUNTERS,
@@ -25,13 +24,11 @@ from structgen.grammars.automaton.tables import (
     A_PREFIX,
     ARRAYS,
     FAR,
-    H_COST,
-    H_MEETS,
-    N_COST,
     N_REGISTERS,
-    N_REQUIRED,
-    N_RULE,
     N_WORDS,
+    NAME_COST,
+    NAME_REQUIRED,
+    NAME_RULE,
     NAMES,
     O_FIRST_IMPLICATION,
     O_FIRST_NAME,
@@ -47,6 +44,8 @@ from structgen.grammars.automaton.tables import (
     O_OTHERS,
     O_WORDS,
     OBJECTS,
+    OTHER_COST,
+    OTHER_MEETS,
     OTHERS,
     P_FIRST_WAY,
     P_MAY_COUNT,
@@ -123,13 +122,13 @@ def may_come(m: Memory, register: int, name: int) -> bool:
 
 @inner
 def _hash_register(m: Memory, row: int, words: int) -> int:
-    value: Any = np.uint64(14695981039346656037)
+    value = FNV_BASIS
     for column in range(R_MET + 1):
-        value = (value ^ np.uint64(cell(m, REGISTERS, row, column))) * np.uint64(1099511628211)
+        value = mixed(value, cell(m, REGISTERS, row, column))
     first = cell(m, REGISTERS, row, R_BITS)
     for place in range(first, first + words):
-        value = (value ^ np.uint64(cell(m, WORDS, place, 0))) * np.uint64(1099511628211)
-    return int64((value ^ (value >> np.uint64(29))) & np.uint64(0x7FFFFFFF))
+        value = mixed(value, cell(m, WORDS, place, 0))
+    return folded(value)
 
 
 @inner
@@ -226,7 +225,7 @@ def after_other(m: Memory, register: int, other: int, keys: int) -> int:
     spec = cell(m, REGISTERS, register, R_SPEC)
     row = _draft(m, register, spec)
     put(m, REGISTERS, row, R_KEYS, keys)
-    met = cell(m, OTHERS, cell(m, OBJECTS, spec, O_FIRST_OTHER) + other, H_MEETS)
+    met = cell(m, OTHERS, cell(m, OBJECTS, spec, O_FIRST_OTHER) + other, OTHER_MEETS)
     put(m, REGISTERS, row, R_MET, cell(m, REGISTERS, row, R_MET) | met)
     if cell(m, OBJECTS, spec, O_ORDERED):
         put(m, REGISTERS, row, R_LAST, cell(m, OBJECTS, spec, O_NAMES))
@@ -260,7 +259,7 @@ def _is_seen(m: Memory, row: int, spec: int, name: int) -> bool:
 @inner
 def _is_open(m: Memory, row: int, spec: int, name: int) -> bool:
     """Whether ``name`` could still come, whatever is required."""
-    if cell(m, NAMES, cell(m, OBJECTS, spec, O_FIRST_NAME) + name, N_RULE) < 0:
+    if cell(m, NAMES, cell(m, OBJECTS, spec, O_FIRST_NAME) + name, NAME_RULE) < 0:
         return False
     if cell(m, OBJECTS, spec, O_ORDERED):
         return name > cell(m, REGISTERS, row, R_LAST)
@@ -273,7 +272,7 @@ def _wanted(m: Memory, row: int, spec: int, name: int) -> Int64Array:
     names, first = cell(m, OBJECTS, spec, O_NAMES), cell(m, OBJECTS, spec, O_FIRST_NAME)
     wanted = np.zeros(names + 1, np.int64)
     for one in range(names):
-        wanted[one] = cell(m, NAMES, first + one, N_REQUIRED) or one == name or _is_seen(m, row, spec, one)
+        wanted[one] = cell(m, NAMES, first + one, NAME_REQUIRED) or one == name or _is_seen(m, row, spec, one)
     _imply(m, spec, wanted)
     for one in range(names):
         if wanted[one] and _is_seen(m, row, spec, one):
@@ -325,7 +324,7 @@ def _settle_object(m: Memory, row: int, spec: int) -> None:
         opened += _is_open(m, row, spec, one)
         if wanted[one]:
             missing += 1
-            cost += cell(m, NAMES, first + one, N_COST)
+            cost += cell(m, NAMES, first + one, NAME_COST)
             barrier = min(barrier, one)
     unmet = ((1 << cell(m, OBJECTS, spec, O_OBLIGATIONS)) - 1) & ~cell(m, REGISTERS, row, R_MET)
     others = cell(m, OBJECTS, spec, O_OTHERS)
@@ -346,7 +345,7 @@ def _settle_object(m: Memory, row: int, spec: int) -> None:
             more = 1
     ways = 0
     for other in range(others):
-        met = cell(m, OTHERS, cell(m, OBJECTS, spec, O_FIRST_OTHER) + other, H_MEETS)
+        met = cell(m, OTHERS, cell(m, OBJECTS, spec, O_FIRST_OTHER) + other, OTHER_MEETS)
         rest = (unmet & ~met) != 0
         if (ordered and missing) or (high >= 0 and count + 1 + missing + rest > high):
             continue
@@ -369,8 +368,8 @@ def _owed(m: Memory, spec: int, unmet: int) -> tuple[int, int]:
         if (unmet >> number) & 1:
             best = FAR
             for other in range(first, first + cell(m, OBJECTS, spec, O_OTHERS)):
-                if (cell(m, OTHERS, other, H_MEETS) >> number) & 1:
-                    best = min(best, cell(m, OTHERS, other, H_COST))
+                if (cell(m, OTHERS, other, OTHER_MEETS) >> number) & 1:
+                    best = min(best, cell(m, OTHERS, other, OTHER_COST))
             cost, pending = min(FAR, cost + best), pending + 1
     return cost, pending
 
@@ -386,18 +385,18 @@ def _short(m: Memory, row: int, spec: int, short: int, wanted: Int64Array) -> tu
         return 0, names
     cheapest, dearest = FAR, 0
     for other in range(cell(m, OBJECTS, spec, O_OTHERS)):
-        cost = cell(m, OTHERS, cell(m, OBJECTS, spec, O_FIRST_OTHER) + other, H_COST)
+        cost = cell(m, OTHERS, cell(m, OBJECTS, spec, O_FIRST_OTHER) + other, OTHER_COST)
         cheapest, dearest = min(cheapest, cost), max(dearest, cost)
     if cell(m, OBJECTS, spec, O_IMPLICATIONS) > 0 or short * names > MOST_LOOKS:
         for name in range(names):
             if _is_open(m, row, spec, name):
-                dearest = max(dearest, cell(m, NAMES, first + name, N_COST))
+                dearest = max(dearest, cell(m, NAMES, first + name, NAME_COST))
         return min(FAR, short * dearest), names
     total, following, last, last_name = 0, names, -1, -1
     while short > 0:
         best, found = cheapest, -1
         for name in range(names):
-            cost = cell(m, NAMES, first + name, N_COST)
+            cost = cell(m, NAMES, first + name, NAME_COST)
             comes_later = cost > last or (cost == last and name > last_name)
             if cost < best and comes_later and _is_open(m, row, spec, name) and not wanted[name]:
                 best, found = cost, name

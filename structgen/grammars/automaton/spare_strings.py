@@ -5,7 +5,6 @@ from __future__ import annotations
 from functools import lru_cache
 
 import numpy as np
-import numpy.typing as npt
 
 from structgen.grammars.automaton._jit import Int32Array
 from structgen.grammars.automaton.spelling import (
@@ -28,8 +27,6 @@ __all__ = ["spare_string"]
 _FURTHER = 1024
 """Lengths that are looked at from the first one that a text has; a language as thin as `(a{99})*` has few texts of
 them."""
-
-_Numbers = npt.NDArray[np.float64]
 
 
 @lru_cache(maxsize=4096)

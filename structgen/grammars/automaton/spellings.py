@@ -7,11 +7,8 @@ keys in which that one, however it is spelled, is a declared name that may not c
 
 from __future__ import annotations
 
-from typing import Any
-
-import numpy as np
-
-from structgen.grammars.automaton._jit import Memory, compiled, inner, int64
+from structgen.grammars.automaton._jit import Memory, compiled, inner
+from structgen.grammars.automaton.hashing import pair_hash
 from structgen.grammars.automaton.tables import (
     B_BEFORE,
     B_BYTE,
@@ -41,18 +38,10 @@ __all__ = ["enter_extension", "extended_keys", "longer_spelling", "rehash_extens
 
 
 @inner
-def _hash_pair(one: int, other: int) -> int:
-    a: Any = np.uint64(one)
-    b: Any = np.uint64(other)
-    mixed = (a * np.uint64(0x9E3779B97F4A7C15)) ^ (b * np.uint64(0xC2B2AE3D27D4EB4F))
-    return int64(mixed >> np.uint64(33))
-
-
-@inner
 def _slot_of(m: Memory, table: int, hashes: int, one: int, other: int) -> int:
     """Where the row of ``table`` that begins with (``one``, ``other``) stands in its hash table, or may be put."""
     last = rows_of(m, hashes) - 1
-    slot = _hash_pair(one, other) & last
+    slot = pair_hash(one, other) & last
     while cell(m, hashes, slot, 0) != 0:
         row = cell(m, hashes, slot, 0)
         if cell(m, table, row, 0) == one and cell(m, table, row, 1) == other:

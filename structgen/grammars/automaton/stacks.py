@@ -14,13 +14,12 @@ where the text may end. Calls were entered and finished rules were left when it 
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from structgen.grammars.automaton._jit import Int64Array, Int64Table, Memory, compiled, inner, int64, rare
+from structgen.grammars.automaton._jit import Int64Array, Int64Table, Memory, compiled, inner, rare
 from structgen.grammars.automaton.determinize import state_after_token
 from structgen.grammars.automaton.frames import back, callee, next_of, start_of
+from structgen.grammars.automaton.hashing import FNV_BASIS, folded, mixed, pair_hash
 from structgen.grammars.automaton.tables import (
     ACCEPT,
     BOTTOM,
@@ -89,11 +88,11 @@ _LEFT = SEVERAL - 512
 
 @inner
 def _hash_items(items: Int64Table, count: int) -> int:
-    value: Any = np.uint64(14695981039346656037)
+    value = FNV_BASIS
     for place in range(count):
-        value = (value ^ np.uint64(items[place, I_STATE])) * np.uint64(1099511628211)
-        value = (value ^ np.uint64(items[place, I_BELOW])) * np.uint64(1099511628211)
-    return int64((value ^ (value >> np.uint64(29))) & np.uint64(0x7FFFFFFF))
+        value = mixed(value, items[place, I_STATE])
+        value = mixed(value, items[place, I_BELOW])
+    return folded(value)
 
 
 @inner
@@ -199,10 +198,7 @@ def _union(m: Memory, one: int, other: int) -> int:
 def _memo_slot(m: Memory, one: int, other: int) -> int:
     """Where (``one``, ``other``) stands in the memo, or may be put."""
     last = rows_of(m, MEMO) - 1
-    a: Any = np.uint64(one)
-    b: Any = np.uint64(other)
-    mixed = (a * np.uint64(0x9E3779B97F4A7C15)) ^ (b * np.uint64(0xC2B2AE3D27D4EB4F))
-    slot = int64(mixed >> np.uint64(33)) & last
+    slot = pair_hash(one, other) & last
     while cell(m, MEMO, slot, M_ONE) != 0 and (
         cell(m, MEMO, slot, M_ONE) != one or cell(m, MEMO, slot, M_OTHER) != other
     ):
@@ -406,12 +402,12 @@ def start_set(m: Memory, rule: int) -> int:
 @inner
 def _hash_set(m: Memory, number: int) -> int:
     """As `_hash_items`, of a set that there is."""
-    value: Any = np.uint64(14695981039346656037)
+    value = FNV_BASIS
     first = cell(m, SETS, number, Q_FIRST)
     for place in range(first, first + cell(m, SETS, number, Q_COUNT)):
-        value = (value ^ np.uint64(cell(m, ITEMS, place, I_STATE))) * np.uint64(1099511628211)
-        value = (value ^ np.uint64(cell(m, ITEMS, place, I_BELOW))) * np.uint64(1099511628211)
-    return int64((value ^ (value >> np.uint64(29))) & np.uint64(0x7FFFFFFF))
+        value = mixed(value, cell(m, ITEMS, place, I_STATE))
+        value = mixed(value, cell(m, ITEMS, place, I_BELOW))
+    return folded(value)
 
 
 @compiled

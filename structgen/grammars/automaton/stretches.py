@@ -14,10 +14,10 @@ from structgen.grammars.automaton.spelling import LAST_RANK, NONE
 from structgen.grammars.automaton.string_keys import key_others
 from structgen.grammars.automaton.string_rests import interval_end, interval_place
 from structgen.grammars.automaton.tables import (
+    INTERVAL_FROM,
+    INTERVAL_TARGET,
+    INTERVAL_TO,
     INTERVALS,
-    N_FROM,
-    N_TARGET,
-    N_TO,
     NO_STATE,
     RECORDS,
     S_COUNT,
@@ -133,11 +133,11 @@ def _takes_any_character(m: Memory, loops: Int64Array, reached: int, state: int)
         is_known = False
         for one in range(reached):
             known = cell(m, STATES, loops[_STATES * _ROW + one], S_NODES)
-            if cell(m, RECORDS, known, X_VALUE) == cell(m, INTERVALS, place, N_TARGET):
+            if cell(m, RECORDS, known, X_VALUE) == cell(m, INTERVALS, place, INTERVAL_TARGET):
                 is_known = True
-        if not is_known or cell(m, INTERVALS, place, N_FROM) > following:
+        if not is_known or cell(m, INTERVALS, place, INTERVAL_FROM) > following:
             return False
-        following = cell(m, INTERVALS, place, N_TO) + 1
+        following = cell(m, INTERVALS, place, INTERVAL_TO) + 1
     return following > LAST_RANK
 
 

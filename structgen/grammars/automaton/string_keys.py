@@ -22,21 +22,18 @@ from structgen.grammars.automaton.tables import (
     FAR,
     G_ENTRIES,
     G_FIRST_VALUE,
-    G_IS_KEYS,
     G_NEAREST,
     G_SIZES,
     G_TEXT,
+    INTERVAL_FROM,
+    INTERVAL_TARGET,
+    INTERVAL_TO,
     INTERVALS,
     MACHINES,
-    N_FROM,
-    N_TARGET,
-    N_TO,
     POOL,
     RECORDS,
-    S_COUNT,
     S_NODES,
     STATES,
-    STRING,
     T_FIRST,
     T_LABEL,
     T_LENGTH,
@@ -58,7 +55,6 @@ from structgen.grammars.automaton.tables import (
 
 __all__ = [
     "is_ample",
-    "is_key",
     "key_interval",
     "key_label",
     "key_name",
@@ -79,9 +75,9 @@ def others_of(m: Memory, record: int) -> int:
         point, mask = cell(m, RECORDS, record, X_POINT), 0
         last = last_rank(phase, point)
         for place in range(interval_place(m, value, first_rank(phase, point)), interval_end(m, value)):
-            if cell(m, INTERVALS, place, N_FROM) > last:
+            if cell(m, INTERVALS, place, INTERVAL_FROM) > last:
                 break
-            target = cell(m, INTERVALS, place, N_TARGET)
+            target = cell(m, INTERVALS, place, INTERVAL_TARGET)
             mask |= cell(m, VALUES, target, D_MASK) | cell(m, VALUES, target, D_MASK_2) << 31
     machine = cell(m, RECORDS, record, X_MACHINE)
     if cell(m, RECORDS, record, X_TEXT_END) > 0 and cell(m, MACHINES, machine, G_SIZES) > 0:
@@ -105,11 +101,11 @@ def _has_undeclared(m: Memory, record: int, entry: int) -> bool:
         return cell(m, POOL, sizes + entries * value, 0) > declared
     last, total = last_rank(phase, point), 0
     for place in range(interval_place(m, value, first_rank(phase, point)), interval_end(m, value)):
-        start = max(first_rank(phase, point), cell(m, INTERVALS, place, N_FROM))
-        points = min(last, cell(m, INTERVALS, place, N_TO)) + 1 - start
+        start = max(first_rank(phase, point), cell(m, INTERVALS, place, INTERVAL_FROM))
+        points = min(last, cell(m, INTERVALS, place, INTERVAL_TO)) + 1 - start
         if points <= 0 or total > declared:
             break
-        total += points * cell(m, POOL, sizes + entries * cell(m, INTERVALS, place, N_TARGET), 0)
+        total += points * cell(m, POOL, sizes + entries * cell(m, INTERVALS, place, INTERVAL_TARGET), 0)
     return total > declared
 
 
@@ -145,18 +141,9 @@ def is_ample(m: Memory, state: int, ways: int) -> bool:
                 cell(m, POOL, cell(m, TEXTS, one, T_FIRST) + place, 0) if place < cell(m, TEXTS, one, T_LENGTH) else -1
             )
             at = interval_place(m, value, rank)
-            leads = rank >= 0 and at < interval_end(m, value) and cell(m, INTERVALS, at, N_FROM) <= rank
-            value, place = cell(m, INTERVALS, at, N_TARGET) if leads else -1, place + 1
+            leads = rank >= 0 and at < interval_end(m, value) and cell(m, INTERVALS, at, INTERVAL_FROM) <= rank
+            value, place = cell(m, INTERVALS, at, INTERVAL_TARGET) if leads else -1, place + 1
     return True
-
-
-@inner
-def is_key(m: Memory, state: int) -> bool:
-    """Whether ``state`` is one before, in or after a key."""
-    if cell(m, STATES, state, S_COUNT) != STRING:
-        return False
-    machine = cell(m, RECORDS, cell(m, STATES, state, S_NODES), X_MACHINE)
-    return cell(m, MACHINES, machine, G_IS_KEYS) == 1
 
 
 @inner
@@ -236,8 +223,11 @@ def _new_rest(
             return 0
     best = FAR
     for place in range(interval_place(m, value, first), interval_end(m, value)):
-        start, final = max(first, cell(m, INTERVALS, place, N_FROM)), min(last, cell(m, INTERVALS, place, N_TO))
-        target = cell(m, INTERVALS, place, N_TARGET)
+        start, final = (
+            max(first, cell(m, INTERVALS, place, INTERVAL_FROM)),
+            min(last, cell(m, INTERVALS, place, INTERVAL_TO)),
+        )
+        target = cell(m, INTERVALS, place, INTERVAL_TARGET)
         if start > last or best == 1:
             break
         free = _free_cost(m, text, end, depth, phase, start, final)

@@ -27,11 +27,11 @@ from structgen.grammars.automaton.tables import (
     G_SET_WORDS,
     G_SETS,
     G_WEIGHT,
+    INTERVAL_FROM,
+    INTERVAL_TARGET,
+    INTERVAL_TO,
     INTERVALS,
     MACHINES,
-    N_FROM,
-    N_TARGET,
-    N_TO,
     POOL,
     RECORDS,
     T_COST,
@@ -94,7 +94,7 @@ def interval_place(m: Memory, value: int, rank: int) -> int:
     end = place + cell(m, VALUES, value, D_COUNT)
     while place < end:
         middle = (place + end) >> 1
-        if cell(m, INTERVALS, middle, N_TO) < rank:
+        if cell(m, INTERVALS, middle, INTERVAL_TO) < rank:
             place = middle + 1
         else:
             end = middle
@@ -164,10 +164,13 @@ def bounded_rest(m: Memory, record: int, count: int) -> int:
         return min(FAR, rest_cost(m, phase, first, last) + weight * length) if length <= most else NEVER
     best = NEVER
     for place in range(interval_place(m, value, first), interval_end(m, value)):
-        start, end = max(first, cell(m, INTERVALS, place, N_FROM)), min(last, cell(m, INTERVALS, place, N_TO))
+        start, end = (
+            max(first, cell(m, INTERVALS, place, INTERVAL_FROM)),
+            min(last, cell(m, INTERVALS, place, INTERVAL_TO)),
+        )
         if start > last:
             break
-        length = _length(m, machine, cell(m, INTERVALS, place, N_TARGET), least)
+        length = _length(m, machine, cell(m, INTERVALS, place, INTERVAL_TARGET), least)
         if length <= most:
             best = min(best, FAR, rest_cost(m, phase, start, end) + weight * length)
     return best
@@ -208,10 +211,13 @@ def _value_rest(m: Memory, record: int) -> int:
         return rest_cost(m, phase & ~FULL, first, last) + cell(m, VALUES, value, D_DISTANCE)
     best = FAR
     for place in range(interval_place(m, value, first), interval_end(m, value)):
-        start, end = max(first, cell(m, INTERVALS, place, N_FROM)), min(last, cell(m, INTERVALS, place, N_TO))
+        start, end = (
+            max(first, cell(m, INTERVALS, place, INTERVAL_FROM)),
+            min(last, cell(m, INTERVALS, place, INTERVAL_TO)),
+        )
         if start > last:
             break
-        through = cell(m, VALUES, cell(m, INTERVALS, place, N_TARGET), D_DISTANCE)
+        through = cell(m, VALUES, cell(m, INTERVALS, place, INTERVAL_TARGET), D_DISTANCE)
         best = min(best, rest_cost(m, phase, start, end) + through)
     return best
 

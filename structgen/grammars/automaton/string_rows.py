@@ -23,9 +23,9 @@ from structgen.grammars.automaton.tables import (
     D_MASK_2,
     ENDLESS,
     FAR,
-    N_FROM,
-    N_TARGET,
-    N_TO,
+    INTERVAL_FROM,
+    INTERVAL_TARGET,
+    INTERVAL_TO,
 )
 from structgen.grammars.char_dfa import CharDfa
 
@@ -67,8 +67,8 @@ def _any_rows() -> ValueRows:
 def value_rows(automaton: RankedDfa, distances: Sequence[int]) -> ValueRows:
     """The rows of ``automaton``, from whose states an end is so many bytes away."""
     intervals = np.empty((len(automaton.firsts), 3), np.int32)
-    intervals[:, N_FROM], intervals[:, N_TO] = automaton.firsts, automaton.lasts
-    intervals[:, N_TARGET] = automaton.targets
+    intervals[:, INTERVAL_FROM], intervals[:, INTERVAL_TO] = automaton.firsts, automaton.lasts
+    intervals[:, INTERVAL_TARGET] = automaton.targets
     values = np.zeros((len(distances), 9), np.int32)
     values[:, D_FIRST] = automaton.starts[:-1]
     values[:, D_COUNT] = np.diff(automaton.starts)

@@ -40,12 +40,12 @@ from structgen.grammars.automaton.tables import (
     G_VALUE,
     G_WEIGHT,
     HOLE,
+    INTERVAL_TARGET,
     INTERVALS,
     MACHINES,
     N_INTERVALS,
     N_MACHINES,
     N_POOL,
-    N_TARGET,
     N_TEXTS,
     N_VALUES,
     POOL,
@@ -227,7 +227,7 @@ class StringTables:
 
     def _automaton(self, rows: ValueRows) -> int:
         values, intervals = np.array(rows.values), np.array(rows.intervals)
-        intervals[:, N_TARGET] += self._tables.count(N_VALUES)
+        intervals[:, INTERVAL_TARGET] += self._tables.count(N_VALUES)
         values[:, D_FIRST] += self._append(INTERVALS, N_INTERVALS, intervals)
         return self._append(VALUES, N_VALUES, values)
 

@@ -32,7 +32,6 @@ from structgen.grammars.automaton.spelling import (
     rank_cost,
 )
 from structgen.grammars.automaton.string_keys import (
-    is_key,
     key_interval,
     key_label,
     key_name,
@@ -69,11 +68,11 @@ from structgen.grammars.automaton.tables import (
     G_TEXT_END,
     G_VALUE,
     HOLE,
+    INTERVAL_FROM,
+    INTERVAL_TARGET,
+    INTERVAL_TO,
     INTERVALS,
     MACHINES,
-    N_FROM,
-    N_TARGET,
-    N_TO,
     NO_STATE,
     RECORDS,
     S_NODES,
@@ -101,7 +100,6 @@ from structgen.grammars.automaton.tables import (
 
 __all__ = [
     "fill_string_transition",
-    "is_key",
     "key_interval",
     "key_label",
     "key_name",
@@ -152,12 +150,14 @@ def _after(m: Memory, record: int, phase: int, point: int) -> int:
         end = text_place(m, text, end, depth, last + 1)
     if value >= 0 and not full:
         place = interval_place(m, value, first)
-        if place == interval_end(m, value) or cell(m, INTERVALS, place, N_FROM) > last:
+        if place == interval_end(m, value) or cell(m, INTERVALS, place, INTERVAL_FROM) > last:
             value = -1
         elif phase == NONE or (
-            text >= end and cell(m, INTERVALS, place, N_FROM) <= first and last <= cell(m, INTERVALS, place, N_TO)
+            text >= end
+            and cell(m, INTERVALS, place, INTERVAL_FROM) <= first
+            and last <= cell(m, INTERVALS, place, INTERVAL_TO)
         ):
-            full, value = FULL, cell(m, INTERVALS, place, N_TARGET)
+            full, value = FULL, cell(m, INTERVALS, place, INTERVAL_TARGET)
     if phase == NONE:
         depth, full, point = depth + 1, 0, 0
         spent = min(FAR, spent + rank_cost(m, first, last)) if text < end else 0
@@ -237,11 +237,11 @@ def fill_string_transition(m: Memory, state: int, byte: int) -> int:
             value = cell(m, RECORDS, record, X_VALUE)
             place, first, last = interval_place(m, value, byte), 0x20, 0x7F
             if place < interval_end(m, value):
-                start = cell(m, INTERVALS, place, N_FROM)
-                last = min(last, cell(m, INTERVALS, place, N_TO) if start <= byte else start - 1)
+                start = cell(m, INTERVALS, place, INTERVAL_FROM)
+                last = min(last, cell(m, INTERVALS, place, INTERVAL_TO) if start <= byte else start - 1)
                 first = max(first, start) if start <= byte else first
             if target == NO_STATE and place > cell(m, VALUES, value, D_FIRST):
-                first = max(first, cell(m, INTERVALS, place - 1, N_TO) + 1)
+                first = max(first, cell(m, INTERVALS, place - 1, INTERVAL_TO) + 1)
     for other in range(first, last + 1):
         if other == byte or (other != QUOTE and other != BACKSLASH):
             put(m, TRANSITIONS, row, other, target)

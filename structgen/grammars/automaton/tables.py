@@ -144,8 +144,8 @@ F_FINAL, F_BYTES, F_TOKENS, F_CALLS, F_LABEL, F_FRAME = 1, 2, 4, 8, 16, 32
 # OBJECTS, NAMES, OTHERS, ARRAYS, PLACES, WAYS: what may stand in an object or array (see `frame_tables`).
 O_RULE, O_KEYS, O_NAMES, O_FIRST_NAME, O_OTHERS, O_FIRST_OTHER, O_LOW, O_HIGH, O_ORDERED = range(9)
 O_IMPLICATIONS, O_FIRST_IMPLICATION, O_OBLIGATIONS, O_WORDS, O_IS_SET, O_LAYOUT = range(9, 15)
-N_RULE, N_REQUIRED, N_COST, N_VALUE_COST = range(4)
-H_RULE, H_MEETS, H_COST, H_VALUE_COST = range(4)
+NAME_RULE, NAME_REQUIRED, NAME_COST, NAME_VALUE_COST = range(4)
+OTHER_RULE, OTHER_MEETS, OTHER_COST, OTHER_VALUE_COST = range(4)
 A_RULE, A_PREFIX, A_FIRST_PLACE, A_LOW, A_HIGH, A_COUNTERS, A_FIRST_COUNTER, A_LAYOUT = range(8)
 P_FIRST_WAY, P_WAYS, P_MAY_COUNT, P_MUST_COUNT = range(4)
 Y_RULE, Y_COUNTS, Y_COST = range(3)
@@ -196,7 +196,7 @@ D_FIRST, D_COUNT, D_DISTANCE, D_LABEL, D_LABEL_2, D_MASK, D_MASK_2, D_SHORTEST, 
 ENDLESS = -1
 
 # INTERVALS: of characters (see `spelling`), and the state after one of them.
-N_FROM, N_TO, N_TARGET = range(3)
+INTERVAL_FROM, INTERVAL_TO, INTERVAL_TARGET = range(3)
 
 # MACHINES: the languages of strings: their texts, the start of their automaton (-1: none), the bounds on the number of
 # characters (`ENDLESS`: no upper one). Where there are bounds: the bytes that the dearest step towards an end takes,

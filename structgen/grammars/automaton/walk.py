@@ -83,8 +83,6 @@ class Trie(NamedTuple):
     below is UTF-8; the first and the end of the tokens below it in ``deep``."""
     deep: Int32Array
     """Token ids in the order of their bytes."""
-    characters: Int32Array
-    """``[vocabulary]``: the bytes of each token that are no continuation of a character."""
     spans: Int32Array
     """Token ids: those with a quote, later a comma, later a quote that is not their last byte. No others can hold the
     end of a key and some of the next key."""

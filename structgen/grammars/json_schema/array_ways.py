@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from structgen.grammars.bounds import least
 from structgen.grammars.json_schema import dialects
 from structgen.grammars.json_schema.atoms import ANYTHING, NOTHING, Atom
 from structgen.grammars.json_schema.json_values import is_array
 from structgen.grammars.json_schema.location import Location
-from structgen.grammars.json_schema.value_ways import FREE_ARRAY, ArrayPart, ArrayWay, Counter, SeenItems
+from structgen.grammars.json_schema.value_ways import FREE_ARRAY, ArrayPart, ArrayWay, Counter, SeenItems, joined
 
 if TYPE_CHECKING:
     from structgen.grammars.json_schema.algebra import Algebra
@@ -107,23 +108,16 @@ def meet_arrays(algebra: Algebra, one: ArrayWay, other: ArrayWay) -> ArrayWay | 
     """What meets both, ``None`` where that is plainly nothing."""
     if one is FREE_ARRAY or other is FREE_ARRAY:
         return other if one is FREE_ARRAY else one
-    highs = [way.high for way in (one, other) if way.high is not None]
     way = ArrayWay(
-        _joined(one.parts, other.parts),
+        joined(one.parts, other.parts),
         max(one.low, other.low),
-        min(highs) if highs else None,
-        _joined(one.counters, other.counters),
+        least(one.high, other.high),
+        joined(one.counters, other.counters),
         one.unique or other.unique,
         one.repeats or other.repeats,
         one.seen if other.seen is None else other.seen if one.seen is None else one.seen | other.seen,
     )
     return _settled(algebra, way)
-
-
-def _joined(one: tuple[Any, ...], other: tuple[Any, ...]) -> tuple[Any, ...]:
-    if not one or not other:
-        return one or other
-    return tuple(dict.fromkeys(one + other))
 
 
 def _settled(algebra: Algebra, way: ArrayWay) -> ArrayWay | None:
@@ -146,13 +140,13 @@ def _without_plain_counters(algebra: Algebra, way: ArrayWay) -> ArrayWay:
     kept: list[Counter] = []
     for one in way.counters:
         if one.high == 0 and len(one.atoms) == 1:
-            parts = _joined(parts, (ArrayPart((ANYTHING,) * one.start, one.atoms[0].negation),))
+            parts = joined(parts, (ArrayPart((ANYTHING,) * one.start, one.atoms[0].negation),))
         elif _never_counts(algebra, way, one):
             high = -1 if one.low else high
         elif _always_counts(algebra, way, one):
             low = max(low, one.low + one.start if one.low else 0)
             most = None if one.high is None else one.high + one.start
-            high = most if high is None else high if most is None else min(high, most)
+            high = least(high, most)
         elif one.low or one.high is not None:
             kept.append(one)
     return way._replace(parts=parts, low=low, high=high, counters=tuple(kept))

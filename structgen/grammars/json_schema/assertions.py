@@ -8,7 +8,7 @@ from structgen.errors import InvalidRegex, InvalidSchema, UnsupportedRegex, Unsu
 from structgen.grammars import language
 from structgen.grammars.json_schema import dialects
 from structgen.grammars.json_schema.formats import format_language
-from structgen.grammars.json_schema.json_values import is_array, is_object
+from structgen.grammars.json_schema.json_values import is_array, is_object, same_json
 from structgen.grammars.json_schema.location import Location
 from structgen.grammars.json_schema.numbers import NumberSet
 from structgen.grammars.json_schema.unsupported import Unsupported
@@ -121,17 +121,6 @@ def _common(one: tuple[Any, ...] | None, other: tuple[Any, ...] | None) -> tuple
     if one is None or other is None:
         return other if one is None else one
     return tuple(value for value in one if any(same_json(value, its) for its in other))
-
-
-def same_json(one: Any, other: Any) -> bool:
-    """Equality of JSON values: 1 equals 1.0, true does not equal 1."""
-    if isinstance(one, bool) or isinstance(other, bool):
-        return one is other
-    if is_array(one) and is_array(other):
-        return len(one) == len(other) and all(map(same_json, one, other))
-    if is_object(one) and is_object(other):
-        return one.keys() == other.keys() and all(same_json(its, other[key]) for key, its in one.items())
-    return one == other
 
 
 def read_numbers(location: Location) -> NumberSet:

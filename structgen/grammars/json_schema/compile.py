@@ -20,12 +20,12 @@ from structgen.grammars.json_layout import layout_named
 from structgen.grammars.json_schema.algebra import Algebra
 from structgen.grammars.json_schema.assertions import Formats
 from structgen.grammars.json_schema.location import Places
+from structgen.grammars.json_schema.openai_strict import check_openai_strict
 from structgen.grammars.json_schema.plans import Planner
 from structgen.grammars.json_schema.unsupported import Unsupported
 from structgen.grammars.json_schema.validation import SchemaValidator
 from structgen.grammars.json_schema.writing import Writer
 from structgen.grammars.limits import Limits
-from structgen.grammars.openai_strict import check_openai_strict
 from structgen.grammars.recipe import front_end
 from structgen.grammars.relaxation import SchemaRelaxed
 from structgen.grammars.token_automaton import TokenAutomaton
@@ -52,7 +52,8 @@ def compile_json_schema(
     """The automaton of the JSON texts that ``schema`` allows, in the documented layout.
 
     Every keyword of the five drafts is held, in any combination and with the specification's meaning; what cannot be
-    held exactly is refused. Words that are no keywords are annotations.
+    held exactly is refused: above all ``uniqueItems`` where elements are neither strings alone nor one of at most 24
+    values, and backreferences in patterns. Words that are no keywords are annotations.
 
     Layout: between tokens at most ``" "`` or a line feed and up to 64 spaces; keys in the order of ``properties``,
     then of in-place applicators by first mention, then undeclared required keys, then others; no key twice.
@@ -74,7 +75,9 @@ def compile_json_schema(
         number of digits where counting them too takes more than 50,000 states). ``"any"``: every spelling of a number
         (of at most 40 digits where values are restricted).
     formats : {"assert", "annotate"}
-        Whether ``format`` is an assertion or an annotation. Formats that no specification names are annotations.
+        Whether ``format`` is an assertion or an annotation. Formats that no specification names are annotations. Of
+        a few, ``regex`` and international host names above all, an automaton holds a part only, and what it accepts
+        is valid: `structgen.grammars.json_schema.formats.format_language` says which.
     whitespace : {"flexible", "compact", "indent:N"} or (str, str)
         White space between tokens: as above; none; as ``json.dumps(value, indent=N)`` has it; or as
         ``json.dumps(value, separators=whitespace)``, which are a comma and a colon with white space around them.
@@ -111,19 +114,11 @@ def compile_json_schema(
         _check_option("profile", profile, ("openai-strict",))
         check_openai_strict(schema)
     build = partial(
-        _write,
-        schema,
-        default_dialect,
-        registry,
-        property_order=property_order,
-        numbers=numbers,
-        formats=formats,
-        whitespace=whitespace,
-        strict_formats=strict_formats,
+        schema_rule, schema, default_dialect, registry, property_order, numbers, formats, whitespace, strict_formats
     )
     try:
         try:
-            return TokenAutomaton(build(Unsupported(relaxing=False)), vocabulary)
+            return TokenAutomaton(build(), vocabulary)
         except UnsupportedSchema:
             if on_unsupported == "error":
                 raise
@@ -146,41 +141,23 @@ def schema_rule(
     formats: str = "assert",
     whitespace: str | tuple[str, str] = "flexible",
     strict_formats: bool = False,
+    unsupported: Unsupported | None = None,
 ) -> Rule:
-    """The grammar of `compile_json_schema`, without a vocabulary; what cannot be held is refused."""
-    return _write(
-        schema,
-        default_dialect,
-        registry,
-        Unsupported(relaxing=False),
-        property_order=property_order,
-        numbers=numbers,
-        formats=formats,
-        whitespace=whitespace,
-        strict_formats=strict_formats,
-    )
+    """The grammar of `compile_json_schema`, without a vocabulary.
 
-
-def _write(
-    schema: Any,
-    default_dialect: str | None,
-    registry: Any,
-    unsupported: Unsupported,
-    *,
-    property_order: str,
-    numbers: str,
-    formats: str,
-    whitespace: str | tuple[str, str],
-    strict_formats: bool,
-) -> Rule:
+    Parameters
+    ----------
+    unsupported : Unsupported, optional
+        What is done with keywords that cannot be held; by default they are refused.
+    """
     _check_option("numbers", numbers, ("canonical", "any"))
     _check_option("formats", formats, ("assert", "annotate"))
     _check_option("property_order", property_order, ("schema", "any"))
     layout = layout_named(whitespace)
     try:
         places = Places(schema, default_dialect, registry)
-        planner = Planner(Algebra(Formats(formats == "assert", strict_formats), unsupported))
-        writer = Writer(planner, numbers, ordered=property_order == "schema", layout=layout)
+        algebra = Algebra(Formats(formats == "assert", strict_formats), unsupported or Unsupported(relaxing=False))
+        writer = Writer(Planner(algebra), numbers, ordered=property_order == "schema", layout=layout)
         rule = writer.write(places.root)
         places.forget()
         return rule

@@ -8,7 +8,16 @@ from typing import Any, TypeGuard, cast
 
 from structgen.errors import GrammarLimitExceeded, InvalidSchema
 
-__all__ = ["child_pointer", "copy_json", "escape_pointer", "is_array", "is_number", "is_object", "kind_name"]
+__all__ = [
+    "child_pointer",
+    "copy_json",
+    "escape_pointer",
+    "is_array",
+    "is_number",
+    "is_object",
+    "kind_name",
+    "same_json",
+]
 
 _MAX_DEPTH = 10_000
 _PLAIN = frozenset({str, int, float, bool, type(None)})
@@ -34,6 +43,17 @@ def is_number(value: Any) -> TypeGuard[float]:
 def kind_name(value: Any) -> str:
     """The type of a value, for messages."""
     return "null" if value is None else type(value).__name__
+
+
+def same_json(one: Any, other: Any) -> bool:
+    """Equality of JSON values: 1 equals 1.0, true does not equal 1."""
+    if isinstance(one, bool) or isinstance(other, bool):
+        return one is other
+    if is_array(one) and is_array(other):
+        return len(one) == len(other) and all(map(same_json, one, other))
+    if is_object(one) and is_object(other):
+        return one.keys() == other.keys() and all(same_json(its, other[key]) for key, its in one.items())
+    return one == other
 
 
 def escape_pointer(token: str) -> str:

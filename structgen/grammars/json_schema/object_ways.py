@@ -6,6 +6,7 @@ from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
 from structgen.grammars import language
+from structgen.grammars.bounds import least
 from structgen.grammars.json_schema import dialects
 from structgen.grammars.json_schema.assertions import pattern_language
 from structgen.grammars.json_schema.atoms import ANYTHING, NOTHING, Atom
@@ -13,7 +14,14 @@ from structgen.grammars.json_schema.json_values import child_pointer, is_array
 from structgen.grammars.json_schema.location import Location
 from structgen.grammars.json_schema.products import absorbed
 from structgen.grammars.json_schema.unsupported import Unsupported
-from structgen.grammars.json_schema.value_ways import FREE_OBJECT, ObjectPart, ObjectWay, Obligation, SeenKeys
+from structgen.grammars.json_schema.value_ways import (
+    FREE_OBJECT,
+    ObjectPart,
+    ObjectWay,
+    Obligation,
+    SeenKeys,
+    joined,
+)
 from structgen.grammars.language import Language
 
 if TYPE_CHECKING:
@@ -199,8 +207,8 @@ def with_members(algebra: Algebra, way: ObjectWay) -> list[ObjectWay]:
     for name in min(closed, key=len):
         if first.concerns(name) and not _clash(algebra, way.atoms_of(name), first.atoms):
             parts = tuple(algebra.member(name, atom) for atom in first.atoms)
-            required = _joined(way.required, (name,))
-            one = way.changed(parts=_joined(way.parts, parts), required=required, obligations=tuple(others))
+            required = joined(way.required, (name,))
+            one = way.changed(parts=joined(way.parts, parts), required=required, obligations=tuple(others))
             found += with_members(algebra, one)
     return list(absorbed(tuple(found)))
 
@@ -211,24 +219,17 @@ def meet_objects(algebra: Algebra, one: ObjectWay, other: ObjectWay) -> ObjectWa
         return other if one is FREE_OBJECT else one
     if any(_clash(algebra, one.atoms_of(name), other.atoms_of(name)) for name in {*one.required, *other.required}):
         return None
-    highs = [way.high for way in (one, other) if way.high is not None]
     way = ObjectWay(
-        _joined(one.parts, other.parts),
-        _joined(one.required, other.required),
+        joined(one.parts, other.parts),
+        joined(one.required, other.required),
         max(one.low, other.low),
-        min(highs) if highs else None,
-        _joined(one.implications, other.implications),
-        _joined(one.obligations, other.obligations),
-        _joined(one.keys, other.keys),
+        least(one.high, other.high),
+        joined(one.implications, other.implications),
+        joined(one.obligations, other.obligations),
+        joined(one.keys, other.keys),
         one.seen if other.seen is None else other.seen if one.seen is None else one.seen | other.seen,
     )
     return None if _is_dead(way) else way
-
-
-def _joined(one: tuple[Any, ...], other: tuple[Any, ...]) -> tuple[Any, ...]:
-    if not one or not other:
-        return one or other
-    return tuple(dict.fromkeys(one + other))
 
 
 def _clash(algebra: Algebra, one: tuple[Atom, ...], other: tuple[Atom, ...]) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from structgen.grammars import language
 from structgen.grammars.json_schema.atoms import ANYTHING, NOTHING, Atom
@@ -20,7 +20,17 @@ __all__ = [
     "Obligation",
     "SeenItems",
     "SeenKeys",
+    "joined",
 ]
+
+_T = TypeVar("_T")
+
+
+def joined(one: tuple[_T, ...], other: tuple[_T, ...]) -> tuple[_T, ...]:
+    """What is in either, each once, in order."""
+    if not one or not other:
+        return one or other
+    return tuple(dict.fromkeys(one + other))
 
 
 class SeenKeys(NamedTuple):
@@ -35,7 +45,7 @@ class SeenKeys(NamedTuple):
     def __or__(self, other: SeenKeys) -> SeenKeys:
         return SeenKeys(
             self.names | other.names,
-            tuple(dict.fromkeys(self.languages + other.languages)),
+            joined(self.languages, other.languages),
             self.everything or other.everything,
             self.is_least or other.is_least,
         )
@@ -54,7 +64,7 @@ class SeenItems(NamedTuple):
     def __or__(self, other: SeenItems) -> SeenItems:
         return SeenItems(
             max(self.first, other.first),
-            tuple(dict.fromkeys(self.matching + other.matching)),
+            joined(self.matching, other.matching),
             self.everything or other.everything,
         )
 

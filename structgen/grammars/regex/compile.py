@@ -49,8 +49,7 @@ def compile_regex(pattern: str, vocabulary: TokenVocabulary, **limits: Unpack[Li
         No text matches.
     GrammarLimitExceeded
         The pattern has more than 100,000 symbols (bytes, or characters of classes) with its repetitions written out,
-        or is nested more deeply than Python's own recursion goes; or
-        a limit is passed.
+        or is nested more deeply than Python's own recursion goes; or a limit is passed.
     """
     if not isinstance(cast("object", pattern), str):
         raise InvalidGrammar(f"a pattern is a string, not {type(pattern).__name__}")

@@ -67,8 +67,32 @@ class Characters(Node):
     members: CharSet
 
 
+class _Position(Node):
+    """Takes no character: it says something of the place between two of them."""
+
+    @cached_property
+    @override
+    def anchored(self) -> bool:
+        return True
+
+    @cached_property
+    @override
+    def nullable(self) -> bool:
+        return True
+
+    @cached_property
+    @override
+    def emptied(self) -> Node:
+        return self
+
+    @cached_property
+    @override
+    def filled(self) -> Node:
+        return NEVER
+
+
 @dataclass(frozen=True, eq=False)
-class Anchor(Node):
+class Anchor(_Position):
     """Matches between two characters, where one of ``places`` lies on its side.
 
     Parameters
@@ -88,29 +112,9 @@ class Anchor(Node):
     looks_back: bool
     places: frozenset[Place]
 
-    @cached_property
-    @override
-    def anchored(self) -> bool:
-        return True
-
-    @cached_property
-    @override
-    def nullable(self) -> bool:
-        return True
-
-    @cached_property
-    @override
-    def emptied(self) -> Node:
-        return self
-
-    @cached_property
-    @override
-    def filled(self) -> Node:
-        return NEVER
-
 
 @dataclass(frozen=True, eq=False)
-class Look(Node):
+class Look(_Position):
     """Matches between two characters, where ``body`` matches what follows, or what is before, or where it does not.
 
     Parameters
@@ -127,26 +131,6 @@ class Look(Node):
     back: bool
     negated: bool
 
-    @cached_property
-    @override
-    def anchored(self) -> bool:
-        return True
-
-    @cached_property
-    @override
-    def nullable(self) -> bool:
-        return True
-
-    @cached_property
-    @override
-    def emptied(self) -> Node:
-        return self
-
-    @cached_property
-    @override
-    def filled(self) -> Node:
-        return NEVER
-
     @property
     @override
     def inside(self) -> tuple[Node, ...]:
@@ -154,15 +138,18 @@ class Look(Node):
 
 
 @dataclass(frozen=True, eq=False)
-class Concatenation(Node):
-    """One after the other."""
-
+class _Several(Node):
     parts: tuple[Node, ...]
 
     @property
     @override
     def inside(self) -> tuple[Node, ...]:
         return self.parts
+
+
+@dataclass(frozen=True, eq=False)
+class Concatenation(_Several):
+    """One after the other."""
 
     @cached_property
     @override
@@ -188,15 +175,8 @@ class Concatenation(Node):
 
 
 @dataclass(frozen=True, eq=False)
-class Alternatives(Node):
+class Alternatives(_Several):
     """Any one of them."""
-
-    parts: tuple[Node, ...]
-
-    @property
-    @override
-    def inside(self) -> tuple[Node, ...]:
-        return self.parts
 
     @cached_property
     @override

@@ -21,9 +21,10 @@ for Java counts them; the guide does not say. Fine-tuned models take less.
 
 from __future__ import annotations
 
-from typing import Any, TypeGuard, cast
+from typing import Any, cast
 
 from structgen.errors import InvalidSchema, UnsupportedSchema
+from structgen.grammars.json_schema.json_values import escape_pointer, is_object, kind_name
 
 __all__ = ["FORMATS", "check_openai_strict"]
 
@@ -78,7 +79,7 @@ class _Check:
 
     def root(self) -> None:
         schema = self._root
-        if not _is_object(schema):
+        if not is_object(schema):
             raise InvalidSchema("", "the root is a schema of an object")
         if "anyOf" in schema:
             raise UnsupportedSchema("/anyOf", "anyOf", "the root is one object; put the alternatives into a property")
@@ -88,13 +89,13 @@ class _Check:
             )
         for word in _DEFINITIONS:
             for name, its in _members(schema, word, "").items():
-                self._count_characters(name, f"/{word}/{_escape(name)}", word)
-                self._schema(its, f"/{word}/{_escape(name)}", 1)
+                self._count_characters(name, f"/{word}/{escape_pointer(name)}", word)
+                self._schema(its, f"/{word}/{escape_pointer(name)}", 1)
         self._schema({key: its for key, its in schema.items() if key not in _AT_ROOT}, "", 0)
 
     def _schema(self, schema: object, pointer: str, level: int) -> None:
-        if not _is_object(schema):
-            raise InvalidSchema(pointer, f"a schema of the subset is an object, not {_name(schema)}")
+        if not is_object(schema):
+            raise InvalidSchema(pointer, f"a schema of the subset is an object, not {kind_name(schema)}")
         if level > MAX_LEVELS:
             word = pointer.rpartition("/")[2]
             raise UnsupportedSchema(pointer, word, f"lies {level} levels deep, of at most {MAX_LEVELS}")
@@ -110,10 +111,10 @@ class _Check:
     def _reference(self, schema: dict[str, Any], pointer: str) -> None:
         beside = next((key for key in schema if key != "$ref"), None)
         if beside is not None:
-            raise UnsupportedSchema(f"{pointer}/{_escape(beside)}", beside, "nothing may stand beside $ref")
+            raise UnsupportedSchema(f"{pointer}/{escape_pointer(beside)}", beside, "nothing may stand beside $ref")
         target = schema["$ref"]
         parts = target.split("/") if isinstance(target, str) else []
-        known = [_escape(name) for name in _members(self._root, parts[1], "")] if len(parts) == 3 else []
+        known = [escape_pointer(name) for name in _members(self._root, parts[1], "")] if len(parts) == 3 else []
         if target != "#" and not (parts and parts[0] == "#" and parts[1] in _DEFINITIONS and parts[2] in known):
             raise UnsupportedSchema(
                 f"{pointer}/$ref", "$ref", f'{target!r} is neither "#" nor a definition at the root, "#/$defs/..."'
@@ -143,7 +144,7 @@ class _Check:
         for key in properties:
             if key not in required:
                 raise UnsupportedSchema(
-                    f"{pointer}/properties/{_escape(key)}",
+                    f"{pointer}/properties/{escape_pointer(key)}",
                     "required",
                     "every property is required; what may be missing is given the type null as well",
                 )
@@ -151,7 +152,7 @@ class _Check:
         if extra is not None:
             raise UnsupportedSchema(f"{pointer}/required", "required", f"{extra!r} is no property of the object")
         for key, its in properties.items():
-            place = f"{pointer}/properties/{_escape(key)}"
+            place = f"{pointer}/properties/{escape_pointer(key)}"
             self._properties += 1
             if self._properties > MAX_PROPERTIES:
                 raise UnsupportedSchema(place, "properties", f"there are more than {MAX_PROPERTIES:,} of them in all")
@@ -184,7 +185,9 @@ class _Check:
 def _check_keywords(schema: dict[str, Any], allowed: frozenset[str], pointer: str, where: str) -> None:
     for key in schema:
         if key not in allowed and key not in _NOTES:
-            raise UnsupportedSchema(f"{pointer}/{_escape(key)}", key, f"the strict subset does not have it {where}")
+            raise UnsupportedSchema(
+                f"{pointer}/{escape_pointer(key)}", key, f"the strict subset does not have it {where}"
+            )
 
 
 def _check_values(schema: dict[str, Any], pointer: str) -> None:
@@ -192,11 +195,11 @@ def _check_values(schema: dict[str, Any], pointer: str) -> None:
     for key, value in schema.items():
         number = isinstance(value, (int, float)) and not isinstance(value, bool)
         if key in _NUMBER and not number:
-            raise InvalidSchema(f"{pointer}/{key}", f"{key} is a number, not {_name(value)}")
+            raise InvalidSchema(f"{pointer}/{key}", f"{key} is a number, not {kind_name(value)}")
         if key in ("minItems", "maxItems") and not (number and value >= 0 and value == int(value)):
             raise InvalidSchema(f"{pointer}/{key}", f"{key} is a whole number of at least 0, not {value!r}")
         if key in ("pattern", "format", *_NOTES) and not isinstance(value, str):
-            raise InvalidSchema(f"{pointer}/{key}", f"{key} is a string, not {_name(value)}")
+            raise InvalidSchema(f"{pointer}/{key}", f"{key} is a string, not {kind_name(value)}")
         if key == "format" and value not in FORMATS:
             raise UnsupportedSchema(f"{pointer}/format", "format", f"{value!r} is none of {', '.join(sorted(FORMATS))}")
 
@@ -216,8 +219,8 @@ def _types(schema: dict[str, Any], pointer: str) -> list[str]:
 
 def _members(schema: dict[str, Any], key: str, pointer: str) -> dict[str, Any]:
     found = schema.get(key, {})
-    if not _is_object(found):
-        raise InvalidSchema(f"{pointer}/{key}", f"{key} is an object of schemas, not {_name(found)}")
+    if not is_object(found):
+        raise InvalidSchema(f"{pointer}/{key}", f"{key} is an object of schemas, not {kind_name(found)}")
     return found
 
 
@@ -233,16 +236,3 @@ def _required(schema: dict[str, Any], pointer: str) -> dict[str, None]:
     if not all(isinstance(key, str) for key in keys):
         raise InvalidSchema(f"{pointer}/required", "required is an array of strings")
     return dict.fromkeys(keys)
-
-
-def _is_object(value: object) -> TypeGuard[dict[str, Any]]:
-    return isinstance(value, dict)
-
-
-def _name(value: object) -> str:
-    return "null" if value is None else type(value).__name__
-
-
-def _escape(token: str) -> str:
-    """A name as a part of a JSON pointer."""
-    return token.replace("~", "~0").replace("/", "~1")
