@@ -294,7 +294,7 @@ def test_too_many_languages_of_keys_and_too_many_states_are_refused():
 
 @st.composite
 def keys(draw: st.DrawFn) -> tuple[list[str], list[Language]]:
-    names = draw(st.lists(texts(), unique=True, max_size=5))
+    names = draw(st.lists(texts(2), unique=True, max_size=5))  # with one more character as long as `languages` says
     others = draw(st.lists(languages(), min_size=0 if names else 1, max_size=3))
     return names, others
 

@@ -17,6 +17,7 @@ __all__ = [
     "called_values",
     "can_spell",
     "element_tokens",
+    "is_array_spellable",
     "is_spellable",
     "member_tokens",
     "other_tokens",
@@ -57,7 +58,7 @@ def value_facts(value: Value, facts: _Known, lengths: Lengths) -> Facts:
 
 def _object_facts(spec: ObjectSpec, facts: _Known, lengths: Lengths) -> Facts:
     productive = all(one is not None and facts[one].productive for one in map(spec.values.__getitem__, spec.required))
-    tokens = object_tokens(spec, facts) if is_spellable(spec, lengths) else FAR
+    tokens = object_tokens(spec, facts, lengths.single) if is_spellable(spec, lengths) else FAR
     if spec.layout is None or spec.layout.indent is None:
         return Facts(productive, False, tokens)
     return Facts(productive, False, tokens, object_growth(spec, facts) if tokens < FAR else 0, True)
@@ -65,7 +66,7 @@ def _object_facts(spec: ObjectSpec, facts: _Known, lengths: Lengths) -> Facts:
 
 def _array_facts(spec: ArraySpec, facts: _Known, lengths: Lengths) -> Facts:
     productive = _is_array_productive(spec, facts)
-    tokens = array_tokens(spec, facts) if can_spell(spec.layout, lengths) else FAR
+    tokens = array_tokens(spec, facts) if is_array_spellable(spec, lengths) else FAR
     if spec.layout is None or spec.layout.indent is None:
         return Facts(productive, False, tokens)
     return Facts(productive, False, tokens, array_growth(spec, facts) if tokens < FAR else 0, True)
@@ -80,8 +81,14 @@ def is_spellable(spec: ObjectSpec, lengths: Lengths) -> bool:
     """Whether what an object is written with are tokens byte by byte, so that bytes may be counted for tokens."""
     if lengths.single == _ALL_BYTES:
         return True
-    spelled = b'{}[]:,"a' + json.dumps(spec.names, ensure_ascii=False).encode()
+    spelled = (b'[],"' if spec.is_set else b'{}:,"') + json.dumps(spec.names, ensure_ascii=False).encode()
     return can_spell(spec.layout, lengths) and all(lengths.single >> byte & 1 for byte in set(spelled))
+
+
+def is_array_spellable(spec: ArraySpec, lengths: Lengths) -> bool:
+    """Whether what an array is written with are tokens byte by byte."""
+    marks = b"[]" if spec.high in (0, 1) else b"[],"
+    return can_spell(spec.layout, lengths) and all(lengths.single >> byte & 1 for byte in marks)
 
 
 def spelled_length(text: str) -> int:
@@ -109,10 +116,10 @@ def member_tokens(spec: ObjectSpec, place: int, facts: _Known, depth: int = 0) -
     return min(FAR, key + value_tokens(spec, value, facts, depth) + _punctuation(spec, depth))
 
 
-def other_tokens(spec: ObjectSpec, entry: int, facts: _Known, depth: int = 0) -> int:
+def other_tokens(spec: ObjectSpec, entry: int, facts: _Known, single: int, depth: int = 0) -> int:
     """Tokens that suffice for an undeclared member, with a comma."""
     value = value_tokens(spec, spec.others[entry].value, facts, depth)
-    return min(FAR, _shortest_key(spec, entry) + value + _punctuation(spec, depth))
+    return min(FAR, _shortest_key(spec, entry, single) + value + _punctuation(spec, depth))
 
 
 def value_tokens(spec: ObjectSpec, value: Rule, facts: _Known, depth: int = 0) -> int:
@@ -126,14 +133,14 @@ def element_tokens(spec: ArraySpec, value: Rule, facts: _Known, depth: int = 0) 
     return min(FAR, 1 + len(space) + facts[value].at(depth + 1))
 
 
-def _shortest_key(spec: ObjectSpec, entry: int) -> int:
-    return spare_string(spec.others[entry].keys, len(spec.names) + _UNDECLARED_KEYS, _ALL_BYTES) - 1
+def _shortest_key(spec: ObjectSpec, entry: int, single: int) -> int:
+    return spare_string(spec.others[entry].keys, len(spec.names) + _UNDECLARED_KEYS, single) - 1
 
 
-def object_tokens(spec: ObjectSpec, facts: _Known) -> int:
+def object_tokens(spec: ObjectSpec, facts: _Known, single: int) -> int:
     """Tokens that suffice for an object that nothing holds: what a register counts (see `registers`) and the brace."""
     wanted = _wanted(spec)
-    dearest = max((other_tokens(spec, entry, facts) for entry in range(len(spec.others))), default=0)
+    dearest = max((other_tokens(spec, entry, facts, single) for entry in range(len(spec.others))), default=0)
     total = 2 + sum(member_tokens(spec, place, facts) for place in wanted) + spec.obligations * dearest
     short = spec.low - len(wanted) - spec.obligations
     if short > 0:
