@@ -6,8 +6,9 @@ import random
 
 import pytest
 
-from structgen.grammars import compile_json_schema
+from structgen.grammars import TokenVocabulary, compile_json_schema
 from structgen.grammars.automaton.spare_strings import spare_string
+from structgen.grammars.automaton.tables import FAR
 from structgen.grammars.language import Language
 from structgen.grammars.regex import ecma_language
 from structgen.grammars.sampling import byte_vocabulary
@@ -125,3 +126,34 @@ def test_every_seed_draws_a_whole_text(name):
 )
 def test_bytes_of_a_string_that_is_none_of_those_taken(language, taken, bytes_):
     assert spare_string(language, taken, EVERY_BYTE) == bytes_
+
+
+ANY_KEY = {"type": "object", "additionalProperties": {"const": "a"}}
+GREEK_KEYS = {"type": "object", "propertyNames": {"pattern": "^ψ$"}, "minProperties": 1}
+
+
+@pytest.mark.parametrize(
+    ("tokens", "schema", "whitespace", "text", "distance"),
+    [
+        ('a{}"', ANY_KEY, "compact", "{", 1),
+        ('a{}"', ANY_KEY, "compact", '{"', FAR),
+        ('a{}"', ANY_KEY, "compact", '{"a"', FAR),
+        ('a{}":', ANY_KEY, "compact", '{"', 6),
+        ('a{}":', ANY_KEY, "compact", '{"a":"a"', 1),
+        ('a{}":', ANY_KEY, "indent:2", '{"', FAR),
+        ('a{":', ANY_KEY, "compact", "", FAR),
+        ('a{":', ANY_KEY, "compact", "{", FAR),
+        ('a{}":', GREEK_KEYS, "compact", "", FAR),
+        ('a["', {"items": {"const": "a"}, "type": "array"}, "compact", "[", FAR),
+        ('a[]"', {"items": {"const": "a"}, "type": "array"}, "compact", '["a"', 1),
+        ('a[]"', {"items": {"const": "a"}, "type": "array", "minItems": 2}, "compact", '["a"', FAR),
+        ('a[]"', {"items": {"const": "a"}, "type": "array", "minItems": 1, "maxItems": 1}, "compact", "[", 4),
+        ('a[],"', {"items": {"const": "a"}, "type": "array", "minItems": 2}, "compact", '["a"', 5),
+    ],
+)
+def test_no_end_is_claimed_that_single_bytes_cannot_spell(tokens, schema, whitespace, text, distance):
+    """The text itself is made of other tokens."""
+    vocabulary = TokenVocabulary([*(one.encode() for one in tokens), b""], [len(tokens)])
+    automaton = compile_json_schema(schema, vocabulary, whitespace=whitespace)
+    with automaton.matcher() as matcher:
+        assert matcher.distance(matcher.advance_bytes(matcher.start, text.encode())) == distance

@@ -152,6 +152,29 @@ TOKENS = [b'"', b"a", b"\\", b"\\u", b"00", b"6", b"1", b'a"', b"\xc3", b"\xa9",
 TOKENS += [b'\\"', b"]"]
 
 
+UNUSED = b"\xc0\xc1\xf1\xf2" + bytes(range(0xF5, 0x100))
+"""Some of the bytes that no token of SmolLM2's is: no text that it learned from holds them."""
+
+
+@pytest.mark.parametrize(
+    ("pattern", "text", "distance"),
+    [
+        ("", b"\xe5", 3),
+        ("", b"\xe5\x8e", 2),
+        ("", b"\xc3", 2),
+        ("", b"\xf0\x9f", 3),
+        ("^\U0001f600$", b"", 13),  # as two escapes: not every character of four bytes can be spelled in them
+        ("^\U0001f600$", b"\xf0", 4),
+        ("^\U0001f600{2}$", b"\xf0\x9f\x98", 14),
+    ],
+)
+def test_what_is_left_of_a_character_asks_for_no_byte_that_begins_one(pattern, text, distance):
+    words = [byte for byte in BYTES if byte not in UNUSED]
+    vocabulary = TokenVocabulary([*words, b""], [len(words)])
+    stacks = automaton_of(string_value(ecma_language(pattern)), vocabulary)
+    assert stacks.distance(stacks.advance_bytes(stacks.start, b'"' + text)) == distance
+
+
 @pytest.fixture(scope="module")
 def few_tokens():
     return TokenVocabulary([*TOKENS, b""], [len(TOKENS)])
@@ -273,7 +296,7 @@ def test_too_many_languages_of_keys_and_too_many_states_are_refused():
 
 @st.composite
 def keys(draw: st.DrawFn) -> tuple[list[str], list[Language]]:
-    names = draw(st.lists(texts(), unique=True, max_size=5))
+    names = draw(st.lists(texts(2), unique=True, max_size=5))  # with one more character as long as `languages` says
     others = draw(st.lists(languages(), min_size=0 if names else 1, max_size=3))
     return names, others
 

@@ -22,8 +22,10 @@ from structgen.grammars.automaton.layouts import (
     AFTER_COMMA,
     BEFORE_COLON,
     CLOSING,
+    closing_cost,
     comma_cost,
-    space_length,
+    mark_cost,
+    space_cost,
 )
 from structgen.grammars.automaton.registers import after_item, after_name, after_other, may_come, way_of
 from structgen.grammars.automaton.spellings import extended_keys
@@ -87,27 +89,44 @@ def after_member(m: Memory, register: int, label: int, text: int, number: int) -
 @inner
 def frame_distance(m: Memory, place: int, register: int, label: int) -> int:
     """Tokens that suffice from a place in a frame; see `frames` for what makes one."""
+    return min(FAR, _distance(m, place, register, label))
+
+
+@inner
+def _distance(m: Memory, place: int, register: int, label: int) -> int:
+    """As `frame_distance`, or more than `FAR`."""
     rest = cell(m, REGISTERS, register, R_DISTANCE)
     if place < 0:
         return _key_distance(m, -place, register)
     kind, written, layout = place % EXACT // SPACES, place // EXACT, layout_of(m, register)
     piece = piece_at(m, layout, kind)
-    left = space_length(m, layout, piece) - written
+    left = space_cost(m, layout, piece)
+    if left < FAR:
+        left -= written
     if kind in (START_OBJECT, START_ARRAY):
-        return rest + 1
+        return rest + mark_cost(m, _bracket(m, register))
     if kind == AFTER_KEY:
-        return left + 1 + space_length(m, layout, AFTER_COLON) + _value_distance(m, register, label)
+        return left + mark_cost(m, ord(":")) + space_cost(m, layout, AFTER_COLON) + _value_distance(m, register, label)
     if kind == BEFORE_VALUE:
         return left + _value_distance(m, register, label)
     if written == 0 and kind not in (BEFORE_KEY, BEFORE_ITEM):
         return rest
     if piece == CLOSING:
-        return left + 1
+        closing = closing_cost(m, layout, _bracket(m, register) + 2)
+        return closing - written if closing < FAR else FAR
     if kind in (AFTER_MEMBER, AFTER_ITEM):
-        left += 1 + space_length(m, layout, AFTER_COMMA)
+        left += mark_cost(m, ord(",")) + space_cost(m, layout, AFTER_COMMA)
     if cell(m, REGISTERS, register, R_SPEC) < 0:
-        return left + _item_distance(m, register) - comma_cost(m, layout)  # which the elements' costs include
+        items = _item_distance(m, register)
+        return left + items - comma_cost(m, layout) if items < FAR else FAR  # the elements' costs include a comma
     return left + _key_distance(m, key_start(m, cell(m, REGISTERS, register, R_KEYS)), register)
+
+
+@inner
+def _bracket(m: Memory, register: int) -> int:
+    """The opening bracket; the closing one is two bytes further in ASCII."""
+    spec = cell(m, REGISTERS, register, R_SPEC)
+    return ord("[") if spec < 0 or cell(m, OBJECTS, spec, O_IS_SET) else ord("{")
 
 
 @inner
@@ -158,7 +177,7 @@ def _colon_cost(m: Memory, register: int) -> int:
     if cell(m, OBJECTS, cell(m, REGISTERS, register, R_SPEC), O_IS_SET):
         return 0
     layout = layout_of(m, register)
-    return 1 + space_length(m, layout, BEFORE_COLON) + space_length(m, layout, AFTER_COLON)
+    return mark_cost(m, ord(":")) + space_cost(m, layout, BEFORE_COLON) + space_cost(m, layout, AFTER_COLON)
 
 
 @inner

@@ -39,6 +39,7 @@ def write_object(
     facts: Mapping[Called, Facts],
     layout: int,
     depth: int,
+    single: int,
     *,
     spellable: bool,
 ) -> int:
@@ -58,6 +59,8 @@ def write_object(
         The number of its layout (see `layouts`).
     depth : int
         How many objects and arrays hold it, where that matters.
+    single : int
+        The bytes that are tokens, as a 256-bit integer.
     spellable : bool
         Whether every byte is a token, so that keys can be counted in bytes.
     """
@@ -74,7 +77,7 @@ def write_object(
         (
             number_of(one.value),
             _mask(one.meets),
-            other_tokens(spec, entry, facts, depth) if spellable else FAR,
+            other_tokens(spec, entry, facts, single, depth) if spellable else FAR,
             value_tokens(spec, one.value, facts, depth),
         )
         for entry, one in enumerate(spec.others)

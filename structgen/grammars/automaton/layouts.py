@@ -1,7 +1,8 @@
 """Layouts: the white space of objects and arrays where every byte of it is prescribed.
 
 The number of a layout is the place in `WORDS` of its record: how long each of its pieces is, where in `WORDS` each
-begins, and what the end costs. In a frame (see `frames`) a piece belongs to each place that white space may follow.
+begins, and what the white space before the end costs. In a frame (see `frames`) a piece belongs to each place that
+white space may follow.
 
 ::
 
@@ -11,7 +12,8 @@ begins, and what the end costs. In a frame (see `frames`) a piece belongs to eac
 from __future__ import annotations
 
 from structgen.grammars.automaton._jit import Memory, inner
-from structgen.grammars.automaton.tables import FAR, N_WORDS, WORDS, Tables, cell
+from structgen.grammars.automaton.spelling import COST_BYTE
+from structgen.grammars.automaton.tables import FAR, N_WORDS, POOL, WORDS, Tables, cell
 from structgen.grammars.json_layout import Layout
 
 __all__ = [
@@ -25,6 +27,8 @@ __all__ = [
     "closing_cost",
     "comma_cost",
     "has_space_byte",
+    "mark_cost",
+    "space_cost",
     "space_length",
     "write_layout",
 ]
@@ -65,7 +69,7 @@ def write_layout(tables: Tables, layout: Layout, depth: int, *, spellable: bool)
         len(layout.before_colon),
         len(layout.after_colon),
     ]
-    cost = 1 + closing if spellable else FAR
+    cost = closing if spellable else FAR
     return tables.append(WORDS, N_WORDS, [(word,) for word in (*lengths, *starts, cost)])
 
 
@@ -84,9 +88,23 @@ def has_space_byte(m: Memory, layout: int, piece: int, place: int, byte: int) ->
 
 
 @inner
-def closing_cost(m: Memory, layout: int) -> int:
+def mark_cost(m: Memory, byte: int) -> int:
+    """Tokens that suffice for a bracket, a comma or a colon: `FAR` where it is none."""
+    return cell(m, POOL, COST_BYTE + byte, 0)
+
+
+@inner
+def space_cost(m: Memory, layout: int, piece: int) -> int:
+    """Tokens that suffice for a piece of white space."""
+    length = space_length(m, layout, piece)
+    return FAR if length and cell(m, WORDS, layout + _COST, 0) >= FAR else length
+
+
+@inner
+def closing_cost(m: Memory, layout: int, bracket: int) -> int:
     """Tokens that suffice for what closes an object or array after its last member."""
-    return cell(m, WORDS, layout + _COST, 0) if layout != FLEXIBLE else 1
+    space = cell(m, WORDS, layout + _COST, 0) if layout != FLEXIBLE else 0
+    return min(FAR, space + mark_cost(m, bracket))
 
 
 @inner

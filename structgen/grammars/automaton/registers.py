@@ -35,6 +35,7 @@ from structgen.grammars.automaton.tables import (
     O_FIRST_OTHER,
     O_HIGH,
     O_IMPLICATIONS,
+    O_IS_SET,
     O_KEYS,
     O_LAYOUT,
     O_LOW,
@@ -319,7 +320,8 @@ def _settle_object(m: Memory, row: int, spec: int) -> None:
     count, high = cell(m, REGISTERS, row, R_COUNT), cell(m, OBJECTS, spec, O_HIGH)
     wanted = _wanted(m, row, spec, -1)
     missing, barrier, opened = 0, names, 0
-    cost = closing_cost(m, cell(m, OBJECTS, spec, O_LAYOUT))
+    bracket = ord("]") if cell(m, OBJECTS, spec, O_IS_SET) else ord("}")
+    cost = closing_cost(m, cell(m, OBJECTS, spec, O_LAYOUT), bracket)
     for one in range(names):
         opened += _is_open(m, row, spec, one)
         if wanted[one]:
@@ -511,7 +513,7 @@ def _settle_array(m: Memory, row: int, array: int) -> None:
 def _array_distance(m: Memory, array: int, count: int, short: int) -> int:
     """Tokens that suffice for ``short`` more elements, each at its dearest, and the bracket."""
     prefix, first = cell(m, ARRAYS, array, A_PREFIX), cell(m, ARRAYS, array, A_FIRST_PLACE)
-    cost = closing_cost(m, cell(m, ARRAYS, array, A_LAYOUT))
+    cost = closing_cost(m, cell(m, ARRAYS, array, A_LAYOUT), ord("]"))
     while short > 0 and cost < FAR:
         place, dearest = min(count, prefix), 0
         for way in range(cell(m, PLACES, first + place, P_WAYS)):

@@ -48,7 +48,7 @@ from structgen.grammars.automaton.tables import (
     U_STATE,
     Tables,
 )
-from structgen.grammars.automaton.value_facts import can_spell, is_spellable
+from structgen.grammars.automaton.value_facts import can_spell, is_array_spellable, is_spellable
 from structgen.grammars.byte_dfa import ByteDfa
 from structgen.grammars.expr import NEVER, Rule
 from structgen.grammars.json_layout import Layout
@@ -204,11 +204,12 @@ class RuleBook:
     def _write_object(self, number: int, spec: ObjectSpec, depth: int) -> int:
         keys, spellable = self._keys_of(spec), is_spellable(spec, self._lengths)
         layout, inside = self._layout(spec.layout, depth), self._numbered(depth + 1)
-        return write_object(self._tables, spec, number, keys, inside, self._facts, layout, depth, spellable=spellable)
+        single, facts = self._lengths.single, self._facts
+        return write_object(self._tables, spec, number, keys, inside, facts, layout, depth, single, spellable=spellable)
 
     def _write_array(self, number: int, spec: ArraySpec, depth: int) -> int:
         layout, inside = self._layout(spec.layout, depth), self._numbered(depth + 1)
-        spellable = can_spell(spec.layout, self._lengths)
+        spellable = is_array_spellable(spec, self._lengths)
         return write_array(self._tables, spec, number, inside, self._facts, layout, depth, spellable=spellable)
 
     def _layout(self, layout: Layout | None, depth: int) -> int:

@@ -26,6 +26,8 @@ from structgen.grammars.char_dfa import CharDfa
 __all__ = ["DfaCosts", "costs_of", "nearest_ends", "spelling_costs", "weight_of"]
 
 _SHORT = {0x22: '"', 0x5C: "\\", 0x08: "b", 0x0C: "f", 0x0A: "n", 0x0D: "r", 0x09: "t"}
+_LEADS = {1: bytes(range(0xC2, 0xE0)), 2: bytes(range(0xE0, 0xF0)), 3: bytes(range(0xF0, 0xF5))}
+"""The bytes that begin characters in UTF-8, by how many come behind them."""
 
 
 @lru_cache(maxsize=8)
@@ -37,17 +39,18 @@ def spelling_costs(single: int) -> Int32Array:
         return min((len(one) for one in spellings if all(single >> byte & 1 for byte in one)), default=FAR)
 
     escapes = cost(b"\\u0123456789abcdef") < FAR
-    tails = cost(bytes(range(0x80, 0xF5)).translate(None, b"\xc0\xc1")) < FAR
+    tails = bytes(range(0x80, 0xC0))
     costs = np.full(COST_HEX + 1, FAR, np.int32)
-    costs[COST_HEX], costs[COST_TAIL] = 1 if escapes else FAR, 1 if tails else FAR
+    costs[COST_HEX], costs[COST_TAIL] = 1 if escapes else FAR, 1 if cost(tails) < FAR else FAR
     for byte in range(256):
         costs[COST_BYTE + byte] = cost(bytes([byte]))
     for point in range(128):
         raw = [bytes([point])] if point >= 0x20 and point not in (0x22, 0x5C) else []
         short = [f"\\{_SHORT[point]}".encode()] if point in _SHORT else []
         costs[COST_ASCII + point] = min(cost(*raw, *short), 6 if escapes else FAR)
-    for tail in (1, 2, 3):
-        costs[COST_UTF8 + tail] = min(tail + 1 if tails else FAR, (12 if tail == 3 else 6) if escapes else FAR)
+    for tail, leads in _LEADS.items():  # each character of a length must cost no more than that, whatever its lead
+        raw_cost = tail + 1 if cost(leads + tails) < FAR else FAR
+        costs[COST_UTF8 + tail] = min(raw_cost, (12 if tail == 3 else 6) if escapes else FAR)
     costs.flags.writeable = False
     return costs
 

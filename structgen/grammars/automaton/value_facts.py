@@ -18,6 +18,7 @@ __all__ = [
     "called_values",
     "can_spell",
     "element_tokens",
+    "is_array_spellable",
     "is_spellable",
     "member_tokens",
     "other_tokens",
@@ -61,15 +62,15 @@ def value_facts(value: Value, facts: _Known, lengths: Lengths) -> Facts:
 
 def _object_facts(spec: ObjectSpec, facts: _Known, lengths: Lengths) -> Facts:
     productive = all(one is not None and facts[one].productive for one in map(spec.values.__getitem__, spec.required))
-    tokens = object_tokens(spec, facts) if is_spellable(spec, lengths) else FAR
+    tokens = object_tokens(spec, facts, lengths.single) if is_spellable(spec, lengths) else FAR
     if spec.layout is None or spec.layout.indent is None:
         return Facts(productive, False, tokens)
-    return Facts(productive, False, tokens, object_growth(spec, facts) if tokens < FAR else 0, True)
+    return Facts(productive, False, tokens, object_growth(spec, facts, lengths.single) if tokens < FAR else 0, True)
 
 
 def _array_facts(spec: ArraySpec, facts: _Known, lengths: Lengths) -> Facts:
     productive = _is_array_productive(spec, facts)
-    tokens = array_tokens(spec, facts) if can_spell(spec.layout, lengths) else FAR
+    tokens = array_tokens(spec, facts) if is_array_spellable(spec, lengths) else FAR
     if spec.layout is None or spec.layout.indent is None:
         return Facts(productive, False, tokens)
     return Facts(productive, False, tokens, array_growth(spec, facts) if tokens < FAR else 0, True)
@@ -84,8 +85,14 @@ def is_spellable(spec: ObjectSpec, lengths: Lengths) -> bool:
     """Whether what an object is written with are tokens byte by byte, so that bytes may be counted for tokens."""
     if lengths.single == _ALL_BYTES:
         return True
-    spelled = b'{}[]:,"a' + json.dumps(spec.names, ensure_ascii=False).encode()
+    spelled = (b'[],"' if spec.is_set else b'{}:,"') + json.dumps(spec.names, ensure_ascii=False).encode()
     return can_spell(spec.layout, lengths) and all(lengths.single >> byte & 1 for byte in set(spelled))
+
+
+def is_array_spellable(spec: ArraySpec, lengths: Lengths) -> bool:
+    """Whether what an array is written with are tokens byte by byte."""
+    marks = b"[]" if spec.high in (0, 1) else b"[],"
+    return can_spell(spec.layout, lengths) and all(lengths.single >> byte & 1 for byte in marks)
 
 
 def spelled_length(text: str) -> int:
@@ -113,10 +120,10 @@ def member_tokens(spec: ObjectSpec, place: int, facts: _Known, depth: int = 0) -
     return min(FAR, key + value_tokens(spec, value, facts, depth) + _punctuation(spec, depth))
 
 
-def other_tokens(spec: ObjectSpec, entry: int, facts: _Known, depth: int = 0) -> int:
+def other_tokens(spec: ObjectSpec, entry: int, facts: _Known, single: int, depth: int = 0) -> int:
     """Tokens that suffice for an undeclared member, with a comma."""
     value = value_tokens(spec, spec.others[entry].value, facts, depth)
-    return min(FAR, _shortest_key(spec, entry) + value + _punctuation(spec, depth))
+    return min(FAR, _shortest_key(spec, entry, single) + value + _punctuation(spec, depth))
 
 
 def value_tokens(spec: ObjectSpec, value: Rule, facts: _Known, depth: int = 0) -> int:
@@ -130,21 +137,21 @@ def element_tokens(spec: ArraySpec, value: Rule, facts: _Known, depth: int = 0) 
     return min(FAR, 1 + len(space) + facts[value].at(depth + 1))
 
 
-def _shortest_key(spec: ObjectSpec, entry: int) -> int:
-    return spare_string(spec.others[entry].keys, len(spec.names) + _UNDECLARED_KEYS, _ALL_BYTES) - 1
+def _shortest_key(spec: ObjectSpec, entry: int, single: int) -> int:
+    return spare_string(spec.others[entry].keys, len(spec.names) + _UNDECLARED_KEYS, single) - 1
 
 
-def object_tokens(spec: ObjectSpec, facts: _Known) -> int:
+def object_tokens(spec: ObjectSpec, facts: _Known, single: int) -> int:
     """Tokens that suffice for an object that nothing holds: what a register counts (see `registers`) and the brace."""
     total = 2 + sum(member_tokens(spec, place, facts) for place in _wanted(spec))
-    return min(FAR, total + sum(cost for cost, _ in _further(spec, facts)) + _closing_line(spec.layout))
+    return min(FAR, total + sum(cost for cost, _ in _further(spec, facts, single)) + _closing_line(spec.layout))
 
 
-def object_growth(spec: ObjectSpec, facts: _Known) -> int:
+def object_growth(spec: ObjectSpec, facts: _Known, single: int) -> int:
     """What an indented object needs more one level deeper: what `object_tokens` counts, white space only."""
     indent = 0 if spec.layout is None else spec.layout.indent or 0
     wanted = sum(_member_growth(spec, spec.values[place], facts) for place in _wanted(spec))
-    return indent + wanted + sum(growth for _, growth in _further(spec, facts))
+    return indent + wanted + sum(growth for _, growth in _further(spec, facts, single))
 
 
 def _member_growth(spec: ObjectSpec, value: Rule | None, facts: _Known) -> int:
@@ -152,10 +159,10 @@ def _member_growth(spec: ObjectSpec, value: Rule | None, facts: _Known) -> int:
     return indent + (0 if value is None or spec.is_set else facts[value].growth)
 
 
-def _further(spec: ObjectSpec, facts: _Known) -> list[tuple[int, int]]:
+def _further(spec: ObjectSpec, facts: _Known, single: int) -> list[tuple[int, int]]:
     """The tokens and the growth of members besides those wanted: one for each obligation, and those that are short."""
     others = [
-        (other_tokens(spec, entry, facts), _member_growth(spec, one.value, facts))
+        (other_tokens(spec, entry, facts, single), _member_growth(spec, one.value, facts))
         for entry, one in enumerate(spec.others)
     ]
     found = [
