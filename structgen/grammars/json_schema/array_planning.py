@@ -10,6 +10,7 @@ from structgen.errors import GrammarLimitExceeded
 from structgen.grammars.json_schema.array_plans import ArrayPlan, ItemPlan
 from structgen.grammars.json_schema.atoms import ANYTHING, NOTHING, Atom
 from structgen.grammars.json_schema.conjunctions import Conjunction
+from structgen.grammars.json_schema.counting import counted_bounds
 from structgen.grammars.json_schema.few_values import few_values
 from structgen.grammars.json_schema.uniqueness import limited_by_distinct
 from structgen.grammars.json_schema.value_ways import ArrayPart, ArrayWay, Counter
@@ -83,14 +84,19 @@ def _atoms_at(way: ArrayWay, place: int) -> tuple[Atom, ...]:
 def _plan(algebra: Algebra, way: ArrayWay, pointer: str) -> ArrayPlan:
     if len(way.counters) > _MAX_COUNTERS:
         raise GrammarLimitExceeded(f"{pointer or '/'}: more than {_MAX_COUNTERS} counts of an array's elements")
+    low, high = counted_bounds(way.low, way.high, pointer)
+    way = way._replace(low=low, high=high, counters=tuple(_held(one, pointer) for one in way.counters))
     ends = [len(part.places) for part in way.parts] + [one.start for one in way.counters]
     length = max(ends, default=0)
-    if way.high is not None and way.high < length:
-        length = way.high
+    if high is not None and high < length:
+        length = high
     *prefix, rest = (_items(algebra, way, place) for place in range(length + 1))
-    return ArrayPlan(
-        tuple(prefix), rest, way.low, way.high, way.counters, way.unique and way.high not in (0, 1), pointer
-    )
+    return ArrayPlan(tuple(prefix), rest, low, high, way.counters, way.unique and high not in (0, 1), pointer)
+
+
+def _held(counter: Counter, pointer: str) -> Counter:
+    low, high = counted_bounds(counter.low, counter.high, pointer)
+    return counter._replace(low=low, high=high)
 
 
 def _items(algebra: Algebra, way: ArrayWay, place: int) -> tuple[ItemPlan, ...]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import NamedTuple
 
 from structgen.errors import GrammarLimitExceeded
 from structgen.grammars.json_schema.conjunctions import Conjunction
 from structgen.grammars.json_schema.value_ways import Counter
+from structgen.grammars.limits import checkpoint
 
 __all__ = ["ArrayPlan", "ItemPlan", "Known", "without_last_counter"]
 
@@ -48,6 +49,10 @@ class ArrayPlan(NamedTuple):
         """Whether there is such an array, if just the conjunctions that are ``known`` have values."""
         states = frozenset(((0,) * len(self.counters),))
         for length, place in enumerate(self._places()):
+            checkpoint()
+            if length >= len(self.prefix) and len(self.counters) == 1:
+                moves = self._moves(place, known)
+                return any(self._goes_on_to_an_end(count, length, moves) for (count,) in states)
             if length >= self.low and self._may_end(states):
                 return True
             following = self._after(states, place, known) if length != self.high else frozenset[tuple[int, ...]]()
@@ -59,6 +64,16 @@ class ArrayPlan(NamedTuple):
             states = following
         raise AssertionError("the places have no end")
 
+    def _goes_on_to_an_end(self, count: int, length: int, moves: Collection[frozenset[int]]) -> bool:
+        """Whether ``length`` elements, ``count`` of them counted, can go on to an end, from where places are alike."""
+        (counter,) = self.counters
+        lacking = max(0, counter.low - count)
+        more = max(lacking, self.low - length, 0)
+        if (more and not moves) or (lacking and frozenset((0,)) not in moves):
+            return False
+        counted = count + (lacking if frozenset[int]() in moves else more)
+        return _is_within(length + more, self.high) and _is_within(counted, counter.high)
+
     def _places(self) -> Iterator[tuple[ItemPlan, ...]]:
         yield from self.prefix
         while True:
@@ -68,7 +83,7 @@ class ArrayPlan(NamedTuple):
         self, states: frozenset[tuple[int, ...]], place: tuple[ItemPlan, ...], known: Known
     ) -> frozenset[tuple[int, ...]]:
         """The counts after one more element, each only as far as it matters."""
-        moves = {item.counts for item in place if known(item.value)}
+        moves = self._moves(place, known)
         limits = [one.low if one.high is None else max(one.low, one.high + 1) for one in self.counters]
         found = frozenset(
             tuple(
@@ -82,14 +97,25 @@ class ArrayPlan(NamedTuple):
             raise GrammarLimitExceeded(f"{self.pointer or '/'}: too many combinations of counts of an array's elements")
         return found
 
+    def _moves(self, place: tuple[ItemPlan, ...], known: Known) -> set[frozenset[int]]:
+        """The counters that an element may move, without what is never better than another."""
+        moves = {item.counts for item in place if known(item.value)}
+        if any(one.high is not None for one in self.counters):
+            return moves
+        return {one for one in moves if not any(one < other for other in moves)}
+
     def _may_end(self, states: Iterable[tuple[int, ...]]) -> bool:
         return any(
             all(
-                one.low <= count and (one.high is None or count <= one.high)
+                one.low <= count and _is_within(count, one.high)
                 for count, one in zip(state, self.counters, strict=True)
             )
             for state in states
         )
+
+
+def _is_within(count: int, high: int | None) -> bool:
+    return high is None or count <= high
 
 
 def without_last_counter(plan: ArrayPlan) -> ArrayPlan:

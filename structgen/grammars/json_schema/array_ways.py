@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from structgen.grammars.bounds import least
 from structgen.grammars.json_schema import dialects
 from structgen.grammars.json_schema.atoms import ANYTHING, NOTHING, Atom
+from structgen.grammars.json_schema.counting import MOST
 from structgen.grammars.json_schema.json_values import is_array
 from structgen.grammars.json_schema.location import Location
 from structgen.grammars.json_schema.value_ways import FREE_ARRAY, ArrayPart, ArrayWay, Counter, SeenItems, joined
@@ -71,7 +72,7 @@ def array_failures(location: Location) -> list[ArrayWay]:
         ways.append(ArrayWay(counters=(Counter((part.rest.negation,), start=len(part.places)),)))
     if int(keywords.get("minItems", 0)):
         ways.append(ArrayWay(high=int(keywords["minItems"]) - 1))
-    if "maxItems" in keywords:
+    if int(keywords.get("maxItems", MOST)) < MOST:
         ways.append(ArrayWay(low=int(keywords["maxItems"]) + 1))
     if keywords.get("uniqueItems"):
         ways.append(ArrayWay(low=2, repeats=f"{location.pointer}/uniqueItems"))
@@ -87,7 +88,7 @@ def _wrong_at(place: int, atom: Atom) -> ArrayWay:
 
 def _miscounted(counter: Counter) -> list[ArrayWay]:
     ways = [ArrayWay(counters=(counter._replace(low=0, high=counter.low - 1),))] if counter.low else []
-    if counter.high is not None:
+    if counter.high is not None and counter.high < MOST:
         ways.append(ArrayWay(counters=(counter._replace(low=counter.high + 1, high=None),)))
     return ways
 

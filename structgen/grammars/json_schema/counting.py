@@ -1,6 +1,7 @@
-"""Whether the automaton can tell, while it counts an array's elements, that all counts can still be reached.
+"""What the automaton can count: how far, and whether it can tell that all counts of elements can still be reached.
 
-It looks at each counter for itself: whether as many of the elements to come can move it as it still lacks.
+For the latter it looks at each counter for itself: whether as many of the elements to come can move it as it still
+lacks.
 """
 
 from __future__ import annotations
@@ -8,11 +9,29 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from structgen.errors import GrammarLimitExceeded
+
 if TYPE_CHECKING:
     from structgen.grammars.json_schema.array_plans import ArrayPlan
     from structgen.grammars.json_schema.conjunctions import Conjunction
 
-__all__ = ["why_not_counted"]
+__all__ = ["MOST", "counted_bounds", "why_not_counted"]
+
+MOST = 1 << 30
+"""No text has more elements or members than this."""
+
+
+def counted_bounds(low: int, high: int | None, pointer: str) -> tuple[int, int | None]:
+    """Bounds on a count as the automaton holds them: ``high`` is ``None`` where no text comes to it.
+
+    Raises
+    ------
+    GrammarLimitExceeded
+        No text comes to ``low``.
+    """
+    if low > MOST:
+        raise GrammarLimitExceeded(f"{pointer or '/'}: a minimum of {low:,} is more than any text has; ask for less")
+    return low, None if high is not None and high > MOST else high
 
 
 def why_not_counted(plan: ArrayPlan, known: Callable[[Conjunction], bool]) -> str | None:

@@ -10,6 +10,7 @@ from structgen.grammars.bounds import least
 from structgen.grammars.json_schema import dialects
 from structgen.grammars.json_schema.assertions import pattern_language
 from structgen.grammars.json_schema.atoms import ANYTHING, NOTHING, Atom
+from structgen.grammars.json_schema.counting import MOST
 from structgen.grammars.json_schema.json_values import child_pointer, is_array
 from structgen.grammars.json_schema.location import Location
 from structgen.grammars.json_schema.products import absorbed
@@ -139,7 +140,7 @@ def object_failures(algebra: Algebra, location: Location) -> list[ObjectWay]:
     ways += [ObjectWay(absent(algebra, other).parts, (key,)) for key, other in _dependent(keywords)]
     if int(keywords.get("minProperties", 0)):
         ways.append(ObjectWay(high=int(keywords["minProperties"]) - 1))
-    if "maxProperties" in keywords:
+    if int(keywords.get("maxProperties", MOST)) < MOST:
         ways.append(ObjectWay(low=int(keywords["maxProperties"]) + 1))
     wrong_others = _wrong_others(part) + _wrong_keys(algebra, location)
     ways += [ObjectWay(obligations=(one,)) for one in wrong_others]

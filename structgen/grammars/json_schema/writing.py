@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 
 from structgen.errors import GrammarLimitExceeded, UnsatisfiableSchema
+from structgen.grammars import language
 from structgen.grammars.expr import NEVER, Expr, Rule, alternation, literal
 from structgen.grammars.json_layout import COMPACT, Layout
 from structgen.grammars.json_schema.algebra import Algebra
@@ -13,7 +14,7 @@ from structgen.grammars.json_schema.array_plans import ArrayPlan, ItemPlan, with
 from structgen.grammars.json_schema.assertions import Formats
 from structgen.grammars.json_schema.atoms import Atom
 from structgen.grammars.json_schema.conjunctions import Conjunction
-from structgen.grammars.json_schema.counting import why_not_counted
+from structgen.grammars.json_schema.counting import counted_bounds, why_not_counted
 from structgen.grammars.json_schema.implied_keys import countable
 from structgen.grammars.json_schema.object_planning import MAX_NAMES
 from structgen.grammars.json_schema.object_plans import ObjectPlan
@@ -160,11 +161,12 @@ class Writer:
         others = [Others(one.keys, rule, one.meets) for one in plan.others if (rule := self._live(one.value))]
         if len(others) > _MAX_WAYS:
             raise GrammarLimitExceeded(f"an object has over {_MAX_WAYS} classes of other keys; use fewer patterns")
-        if not others:  # what is not declared cannot be there then
-            values = {name: rule for name, rule in values.items() if rule is not None}
+        # What is not declared cannot be there where there are no others; nor can what is no text, in any JSON.
+        values = {name: rule for name, rule in values.items() if rule is not None or (others and _is_text(name))}
         places = {name: place for place, name in enumerate(values)}
-        low = plan.low if plan.low > len(plan.required) else 0
-        high = plan.high if plan.high is not None and (others or plan.high < len(values)) else None
+        low, high = counted_bounds(plan.low if plan.low > len(plan.required) else 0, plan.high, plan.pointer)
+        if high is not None and not others and high >= len(values):
+            high = None
         if high is not None and not self._are_met_by_one(plan, others):
             high = None
         return object_value(
@@ -262,3 +264,8 @@ class Writer:
                 layout=self._layout,
             )
         )
+
+
+def _is_text(name: str) -> bool:
+    """Whether ``name`` has no half of a surrogate pair."""
+    return name.isascii() or language.ALL.contains(name)
