@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from json_spelling import Spelling, spellings_of
 from key_machine import KeyMachine
 from reference_acceptor import after_byte, may_end, start_of
-from vocabularies import bytewise
+from vocabularies import BYTES, bytewise
 
 from structgen.errors import GrammarLimitExceeded
 from structgen.grammars import DEAD, TokenAutomaton, TokenVocabulary
