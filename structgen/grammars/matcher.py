@@ -117,13 +117,18 @@ class Matcher:
         ----------
         row : int32[ceil(V/32)]
             Bit ``i % 32`` of word ``i // 32`` set = token ``i`` allowed.
+
+        Raises
+        ------
+        ValueError
+            ``row`` has another shape or dtype, or is read-only.
         """
         if self._closed:
             self._check(state)
         self._counters.asked += 1
         try:
             wrong = self._stacks.fill_mask(state, row)
-        except TypeError:  # no contiguous int32 array
+        except TypeError:  # no contiguous int32 array that may be written
             self._check_row(row)
             row[:] = self._mask(state)
             return
@@ -132,10 +137,16 @@ class Matcher:
             self._check_row(row)
 
     def fill_masks(self, states: Sequence[int], rows: Int32Array) -> None:
-        """Write the mask of ``states[i]`` to ``rows[i]``, int32[states, ceil(V/32)]."""
+        """Write the mask of ``states[i]`` to ``rows[i]``, int32[states, ceil(V/32)].
+
+        Raises
+        ------
+        ValueError
+            As `fill_mask` does, or there are not as many rows as states.
+        """
         if len(states) != len(rows):
             raise ValueError(f"{len(states)} states need as many rows, not {len(rows)}")
-        if self._closed or rows.dtype != np.int32 or not rows.flags.c_contiguous:
+        if self._closed or rows.dtype != np.int32 or not rows.flags.carray:
             for state, row in zip(states, rows, strict=True):
                 self.fill_mask(state, row)
             return

@@ -276,6 +276,21 @@ def test_what_is_no_state_token_or_row_is_an_error(vocabulary):
                 use()
 
 
+def test_no_mask_is_written_where_the_caller_may_not_write(vocabulary):
+    automaton = compile_choice(["a"], vocabulary)
+    rows = np.frombuffer(bytes(4 * -(-len(vocabulary) // 32)), np.int32)[None]
+    with automaton.matcher() as matcher:
+        for write in (
+            lambda: matcher.fill_mask(matcher.start, rows[0]),
+            lambda: matcher.fill_mask(DEAD, rows[0]),
+            lambda: matcher.fill_masks([matcher.start], rows),
+            lambda: matcher.fill_mask_within(matcher.start, rows[0], 5),
+        ):
+            with pytest.raises(ValueError, match="read-only"):
+                write()
+    assert not rows.any()
+
+
 def test_a_finished_text_allows_end_tokens_only(vocabulary):
     row = np.empty(1, np.int32)
     with compile_choice(["a"], vocabulary).matcher() as matcher:

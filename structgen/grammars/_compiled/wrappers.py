@@ -21,7 +21,8 @@ _LONG = _ir.IntType(8 * ctypes.sizeof(ctypes.c_long))
 # numpy's PyArrayObject_fields, part of its stable ABI; Python's object comes first, its type last of that.
 _HEAD = object.__basicsize__
 _TYPE, _DATA, _NDIM, _SHAPE, _DTYPE, _FLAGS = _HEAD - 8, _HEAD, _HEAD + 8, _HEAD + 16, _HEAD + 40, _HEAD + 48
-_CONTIGUOUS, _ALIGNED = 0x1, 0x100
+_BEHAVED = 0x1 | 0x100 | 0x400
+"""Contiguous, aligned, writeable: what a function writes is not told from what it only reads."""
 
 
 class _Wrapper:
@@ -62,12 +63,12 @@ class _Wrapper:
 
     def _array(self, value: Any, kind: Array, place: int) -> list[Any]:
         builder = self.builder
-        wanted = f"argument {place + 1} must be a contiguous {kind.dtype} array with ndim={kind.ndim}"
+        wanted = f"argument {place + 1} must be a contiguous, writeable {kind.dtype} array with ndim={kind.ndim}"
         self._unless(self._is(self._field(value, _TYPE, POINTER), "structgen_ndarray"), wanted)
-        flags = builder.and_(self._field(value, _FLAGS, I32), I32(_CONTIGUOUS | _ALIGNED))
+        flags = builder.and_(self._field(value, _FLAGS, I32), I32(_BEHAVED))
         is_of_dtype = self._is(self._field(value, _DTYPE, POINTER), f"structgen_{kind.dtype}")
         has_ndim = builder.icmp_signed("==", self._field(value, _NDIM, I32), I32(kind.ndim))
-        has_flags = builder.icmp_signed("==", flags, I32(_CONTIGUOUS | _ALIGNED))
+        has_flags = builder.icmp_signed("==", flags, I32(_BEHAVED))
         self._unless(builder.and_(builder.and_(is_of_dtype, has_ndim), has_flags), wanted)
         sizes = builder.bitcast(self._field(value, _SHAPE, POINTER), I64.as_pointer())
         shape = [builder.load(builder.gep(sizes, [I64(axis)])) for axis in range(kind.ndim)]
