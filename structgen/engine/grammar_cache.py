@@ -124,6 +124,8 @@ class GrammarCache:
             self._evictions += 1
 
     def _compile(self, spec: GrammarSpec) -> TokenAutomaton:
+        if not isinstance(cast("object", spec.kind), str):
+            raise InvalidGrammar(f"grammar: a kind is a name such as 'json_schema', not {spec.kind!r}")
         compile_grammar = registry("structgen.grammars").load(spec.kind)
         if not callable(compile_grammar):
             raise PluginError(f"structgen.grammars: {spec.kind!r} is not a function that compiles a grammar")
@@ -137,9 +139,26 @@ class GrammarCache:
 
 def _key(spec: GrammarSpec) -> str:
     """Return the grammar's content as text; the order of keys is part of it, as a schema's properties have one."""
+    content = [spec.kind, spec.source, dict(spec.options)]
     try:
-        return json.dumps([spec.kind, spec.source, dict(spec.options)])
+        text = json.dumps(content)
+        return text if _has_names_only(content) else f"{text} {content!r}"  # of the key 1, JSON makes "1"
     except (TypeError, ValueError) as error:
         raise InvalidRequest(f"grammar: the source of a {spec.kind!r} grammar is not plain data: {error}") from error
     except RecursionError as error:
         raise GrammarLimitExceeded(f"grammar: the source of a {spec.kind!r} grammar is nested too deeply") from error
+
+
+def _has_names_only(content: object) -> bool:
+    """Whether every key in ``content``, which is plain data, is a string."""
+    pending = [content]
+    while pending:
+        one = pending.pop()
+        if isinstance(one, dict):
+            members = cast("dict[object, object]", one)
+            if not all(isinstance(key, str) for key in members):
+                return False
+            pending += members.values()
+        elif isinstance(one, (list, tuple)):
+            pending += cast("list[object]", one)
+    return True

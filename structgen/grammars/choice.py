@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import cast
 
 from typing_extensions import Unpack
 
@@ -34,12 +35,14 @@ def compile_choice(texts: Sequence[str], vocabulary: TokenVocabulary, **limits: 
     EmptyLanguage
         There is no text to choose.
     InvalidGrammar
-        ``texts`` is one string, holds something that is no string, or a text that has no UTF-8.
+        ``texts`` is one string or no sequence, holds something that is no string, or a text that has no UTF-8.
     GrammarLimitExceeded
         A limit is passed.
     """
     if isinstance(texts, str):
         raise InvalidGrammar("a choice is between several strings, in a list")
+    if not isinstance(cast("object", texts), Sequence):
+        raise InvalidGrammar(f"a choice is between several strings, in a list or a tuple, not {type(texts).__name__}")
     if not texts:
         raise EmptyLanguage("there is no text to choose: the list is empty")
     choices = [literal(_encoded(text)) for text in texts]

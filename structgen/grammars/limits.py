@@ -40,6 +40,8 @@ class Limits(TypedDict, total=False):
     """Compiling stops soon after it is set, by whichever thread."""
 
 
+_MOST_BITS = 63
+
 LIMIT_NAMES = tuple(Limits.__annotations__)
 
 
@@ -153,3 +155,5 @@ def _check_number(name: str, value: object, kinds: tuple[type, ...]) -> None:
         return
     if not isinstance(value, kinds) or isinstance(value, bool) or not cast("float", value) >= 0:
         raise InvalidGrammar(f"{name} is a number of at least 0, not {value!r}")
+    if isinstance(value, int) and value.bit_length() > _MOST_BITS:
+        raise InvalidGrammar(f"{name} is a number of at most {_MOST_BITS} bits; leave it out for no limit")

@@ -12,6 +12,7 @@ import numpy as np
 from structgen.errors import MatcherClosed
 from structgen.grammars.automaton import StackAutomaton
 from structgen.grammars.automaton._jit import Int32Array
+from structgen.grammars.automaton.fill import NO_TOKEN
 from structgen.grammars.automaton.tables import FAR
 from structgen.grammars.automaton.walk import NO_BUDGET
 from structgen.grammars.limits import too_many_states
@@ -93,7 +94,10 @@ class Matcher:
         """
         if self._closed:
             self._check(state)
-        after = self._stacks.advance(state, token_id)
+        try:
+            after = self._stacks.advance(state, token_id)
+        except OverflowError:  # a number of over 64 bits
+            after = NO_TOKEN
         if after < DEAD:
             self._check(state)
             raise ValueError(f"token id {token_id} is not in a vocabulary of {len(self._vocabulary)} tokens")
@@ -128,6 +132,9 @@ class Matcher:
         self._counters.asked += 1
         try:
             wrong = self._stacks.fill_mask(state, row)
+        except OverflowError:  # a number of over 64 bits
+            self._check(state)
+            raise
         except TypeError:  # no contiguous int32 array that may be written
             self._check_row(row)
             row[:] = self._mask(state)
@@ -150,8 +157,14 @@ class Matcher:
             for state, row in zip(states, rows, strict=True):
                 self.fill_mask(state, row)
             return
+        try:
+            numbers = np.array(states, np.int64)
+        except OverflowError:  # a number of over 64 bits
+            for state in states:
+                self._check(state)
+            raise
         self._counters.asked += len(states)
-        if self._stacks.fill_masks(np.array(states, np.int64), rows):
+        if self._stacks.fill_masks(numbers, rows):
             for state, row in zip(states, rows, strict=True):
                 self._check(state)
                 self._check_row(row)
@@ -167,7 +180,7 @@ class Matcher:
         self._check(state)
         self._check_row(row)
         self._counters.asked += 1
-        row[:] = bits = self._mask(state, budget)
+        row[:] = bits = self._mask(state, max(-1, min(budget, NO_BUDGET)))
         return bool(bits.any())
 
     def mask_row(self, state: int) -> int:

@@ -64,6 +64,10 @@ class Recipe:
         """
         source, options = self.source_and_options()
         compile_grammar = cast("Callable[..., TokenAutomaton]", registry("structgen.grammars").load(self.front_end))
+        try:
+            inspect.signature(compile_grammar).bind(source, vocabulary, **options)
+        except TypeError as error:
+            raise InvalidGrammar(f"the front end {self.front_end!r} takes no such options: {error}") from error
         return compile_grammar(source, vocabulary, **options)
 
 

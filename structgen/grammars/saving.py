@@ -24,6 +24,7 @@ from structgen.grammars.vocabulary import TokenVocabulary
 
 __all__ = ["fingerprint", "read_recipe", "write_recipe"]
 
+_FIELDS = {"front_end": str, "options": dict, "vocabulary": dict}
 _FORMAT = "structgen automaton 1"
 
 
@@ -96,6 +97,11 @@ def _content(path: str | os.PathLike[str]) -> dict[str, Any]:
     written = found.pop("sha256", None)
     if written != _sum_of(found):
         raise InvalidGrammar(f"{name}: changed or damaged since it was saved; save it again")
+    for field, kind in _FIELDS.items():
+        if not isinstance(found.get(field), kind):
+            raise InvalidGrammar(f"{name}: no saved automaton: {field!r} is missing or malformed; save it again")
+    if not isinstance(found["vocabulary"].get("tokens"), int) or "source" not in found:
+        raise InvalidGrammar(f"{name}: no saved automaton: a field is missing or malformed; save it again")
     return found
 
 

@@ -6,7 +6,7 @@ import itertools
 import os
 import sys
 import threading
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 from structgen.errors import GrammarLimitExceeded, InvalidGrammar
 from structgen.grammars.automaton import StackAutomaton
@@ -320,4 +320,8 @@ def _first(*values: int | None) -> int:
 
 
 def _bytes_of(text: str | bytes) -> bytes:
-    return text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
+    if isinstance(text, str):
+        return text.encode("utf-8", "surrogatepass")
+    if isinstance(cast("object", text), (bytes, bytearray, memoryview)):
+        return bytes(text)
+    raise TypeError(f"a text is a str or bytes, not {type(text).__name__}")

@@ -35,6 +35,18 @@ def test_equal_content_is_one_grammar(vocabulary):
     assert cache.get(GrammarSpec("choice", ["b", "a"])) is not first
 
 
+def test_keys_that_are_no_strings_are_not_taken_for_strings(vocabulary):
+    cache = GrammarCache(vocabulary)
+    cache.get(GrammarSpec("json_schema", {"properties": {"1": {}}}))
+    with pytest.raises(InvalidSchema):
+        cache.get(GrammarSpec("json_schema", {"properties": {1: {}}}))
+
+
+def test_a_kind_is_a_name(vocabulary):
+    with pytest.raises(InvalidGrammar, match="kind"):
+        GrammarCache(vocabulary).get(GrammarSpec(None, "a"))
+
+
 def test_the_order_of_properties_is_content(vocabulary):
     cache = GrammarCache(vocabulary)
     one, other = ({"type": "object", "properties": {a: {}, b: {}}} for a, b in (("x", "y"), ("y", "x")))

@@ -170,9 +170,6 @@ STRICT = [
     ({"enum": [1.0]}, "1", True),
     ({"enum": [True]}, "1", False),
     ({"enum": ["\ud800", "a"]}, '"a"', True),
-    ({"enum": [float("inf"), float("nan"), 1]}, "inf", False),
-    ({"enum": [float("inf"), float("nan"), 1]}, "nan", False),
-    ({"enum": [float("inf"), float("nan"), 1]}, "1", True),
     ({"const": {"b": 1, "a": [{}, ""]}}, '{"b": 1, "a": [{}, ""]}', True),
 ]
 

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from structgen.grammars.automaton.tables import FAR
 from structgen.grammars.expr import Call, Rule
+from structgen.grammars.limits import checkpoint
 from structgen.grammars.values import Value
 
 __all__ = ["Called", "Facts", "Lengths", "literal_distances", "literal_tokens", "meant"]
@@ -61,6 +62,8 @@ class Lengths(NamedTuple):
 
 
 _SHORT = 64
+_STRIDE = 0x3FF
+"""Limits are looked at once in so many places of a text, and one."""
 """Bytes of a text whose fewest tokens are looked for before it is lowered."""
 
 
@@ -70,6 +73,8 @@ def literal_tokens(text: bytes, lengths: Lengths) -> int:
         return literal_distances(text, 0, lengths)[0]
     place, tokens = 0, 0
     while place < len(text):
+        if not tokens & _STRIDE:
+            checkpoint()
         longest = min(len(text) - place, lengths.reach(text[place : place + 2], 1))
         length = next((one for one in range(longest, 0, -1) if lengths.has(text[place : place + one])), 0)
         if not length:  # a shorter token before it might have helped
@@ -82,6 +87,8 @@ def literal_distances(text: bytes, after: int, lengths: Lengths) -> list[int]:
     """For each place of ``text``, its end included, the fewest tokens that spell the rest, plus ``after``."""
     distances, has, reach = [FAR] * len(text) + [min(after, FAR)], lengths.has, lengths.reach
     for place in range(len(text) - 1, -1, -1):
+        if not place & _STRIDE:
+            checkpoint()
         least = FAR
         for end in range(place + 1, min(len(text), place + reach(text[place : place + 2], 1)) + 1):
             if distances[end] + 1 < least and has(text[place:end]):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 from typing_extensions import Unpack
 
@@ -153,6 +153,8 @@ def schema_rule(
     _check_option("numbers", numbers, ("canonical", "any"))
     _check_option("formats", formats, ("assert", "annotate"))
     _check_option("property_order", property_order, ("schema", "any"))
+    if default_dialect is not None and not isinstance(cast("object", default_dialect), str):
+        raise InvalidGrammar(f"default_dialect is the URI of a meta-schema, not {default_dialect!r}")
     layout = layout_named(whitespace)
     try:
         places = Places(schema, default_dialect, registry)

@@ -112,8 +112,22 @@ def _is_strings_map(value: Any) -> bool:
     return is_object(value) and all(map(_are_strings, value.values()))
 
 
-def _is_anything(value: Any) -> bool:
+def _is_writable(value: Any) -> bool:
+    """Whether all numbers in it are numbers that JSON can write."""
+    pending = [value]
+    while pending:
+        one = pending.pop()
+        if isinstance(one, float) and not is_number(one):
+            return False
+        if is_array(one):
+            pending += [item for item in one if not isinstance(item, str)]
+        elif is_object(one):
+            pending += one.values()
     return True
+
+
+def _is_writable_array(value: Any) -> bool:
+    return is_array(value) and _is_writable(value)
 
 
 _SCHEMA = Form("a schema: an object or a boolean", _is_schema, "schema")
@@ -129,14 +143,14 @@ _STRING = Form("a string", _is_string)
 _STRINGS = Form("an array of strings", _are_strings)
 _STRINGS_MAP = Form("an object of arrays of strings", _is_strings_map)
 _TYPE = Form(f"one or several of the types {', '.join(TYPES)}", _is_type)
-_ARRAY = Form("an array", is_array)
-_ANYTHING = Form("any value", _is_anything)
+_VALUES = Form("an array of JSON values", _is_writable_array)
+_VALUE = Form("a JSON value", _is_writable)
 
 _APPLICATOR, _VALIDATION, _UNEVALUATED, _FORMAT = "applicator", "validation", "unevaluated", "format"
 
 _EVERYWHERE = {
     "type": (_VALIDATION, VALUES, _TYPE),
-    "enum": (_VALIDATION, VALUES, _ARRAY),
+    "enum": (_VALIDATION, VALUES, _VALUES),
     "minimum": (_VALIDATION, NUMBER, _NUMBER),
     "maximum": (_VALIDATION, NUMBER, _NUMBER),
     "exclusiveMinimum": (_VALIDATION, NUMBER, _NUMBER),
@@ -170,7 +184,7 @@ _OLD = {
 }
 _SINCE_6 = {
     "$id": ("", 0, _STRING),
-    "const": (_VALIDATION, VALUES, _ANYTHING),
+    "const": (_VALIDATION, VALUES, _VALUE),
     "contains": (_APPLICATOR, ARRAY, _SCHEMA),
     "propertyNames": (_APPLICATOR, OBJECT, _SCHEMA),
 }

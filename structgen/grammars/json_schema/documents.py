@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 from urllib.parse import unquote, urldefrag, urljoin, urlsplit
@@ -15,6 +16,9 @@ __all__ = ["RECURSIVE_ANCHOR", "Documents", "Found", "Resource"]
 
 _MARKS = frozenset({"$id", "id", "$anchor", "$dynamicAnchor", "$recursiveAnchor", "$schema"})
 """Keys by which a subschema changes what references in it mean."""
+
+_INDEX = re.compile("0|[1-9][0-9]{0,17}")
+"""An array's place in a JSON pointer (RFC 6901), as far as arrays go."""
 
 RECURSIVE_ANCHOR = "$recursiveAnchor"
 """The name under which a resource with this keyword is among the dynamic anchors."""
@@ -247,7 +251,7 @@ def _follow(fragment: str, resource: Resource) -> Found | None:
         token = escaped.replace("~1", "/").replace("~0", "~")
         if is_object(value) and token in value:
             value = value[token]
-        elif is_array(value) and token.isdecimal() and int(token) < len(value):
+        elif is_array(value) and _INDEX.fullmatch(token) and int(token) < len(value):
             value = value[int(token)]
         else:
             return None

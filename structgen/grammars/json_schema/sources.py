@@ -9,30 +9,48 @@ from typing import Any, TypeGuard
 import referencing
 import referencing.exceptions
 
+from structgen.errors import InvalidGrammar
+from structgen.grammars.json_schema.json_values import kind_name
+
 __all__ = ["source_of"]
 
 
 def source_of(registry: Any) -> tuple[Callable[[str], Any], list[str]]:
-    """How the caller's documents are had, and their names."""
+    """How the caller's documents are had, and their names.
+
+    Raises
+    ------
+    InvalidGrammar
+        ``registry`` is no such thing; or, from what fetches, a document in it is no schema.
+    """
     if registry is None:
         return _meta_schema, []
     if isinstance(registry, referencing.Registry):
         return _retriever(registry), [str(uri) for uri in registry]
     if not _is_mapping(registry):
-        raise TypeError(
+        raise InvalidGrammar(
             f"registry is a mapping of URI to schema or a referencing.Registry, not {type(registry).__name__}"
         )
     wrong = next((uri for uri in registry if not isinstance(uri, str)), None)
     if wrong is not None:
-        raise TypeError(f"registry is a mapping of URI to schema; {wrong!r} is no URI")
+        raise InvalidGrammar(f"registry is a mapping of URI to schema; {wrong!r} is no URI")
+    if isinstance(registry, dict):  # another mapping may load what it has when asked
+        for uri, schema in registry.items():
+            _check_document(uri, schema)
 
     def fetch(uri: str) -> Any:
         for name in (uri, f"{uri}#"):
             if name in registry:
+                _check_document(name, registry[name])
                 return registry[name]
         return _meta_schema(uri)
 
     return fetch, list(registry)
+
+
+def _check_document(uri: str, schema: Any) -> None:
+    if not isinstance(schema, (dict, bool)):
+        raise InvalidGrammar(f"registry: {uri}: a schema is an object or a boolean, not {kind_name(schema)}")
 
 
 def _is_mapping(value: Any) -> TypeGuard[Mapping[Any, Any]]:
