@@ -123,6 +123,7 @@ class Lowering:
             return after
         distances = literal_distances(text, self._distance(after), self._lengths)
         first, numbers = self._first + len(self.nodes), {byte: self._byteset(1 << byte) for byte in reversed(text)}
+        checkpoint()
         self.nodes += map(
             Node,
             repeat(BYTES),

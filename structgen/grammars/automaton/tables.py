@@ -18,6 +18,7 @@ import numpy as np
 
 from structgen.grammars.automaton._jit import Int32Array, Memory, fixed, inlined, inner, load, store
 from structgen.grammars.automaton.table_memory import give_back, reserve
+from structgen.grammars.limits import checkpoint
 
 __all__ = [
     "InteriorWanted",
@@ -109,6 +110,9 @@ _ROOM = 64
 """A table has room for so many times its rows."""
 _FIRST_ROWS = {table: its.rows for table, its in _TABLES.items()}
 _FIRST_ROOM = {table: its.rows * _ROOM for table, its in _TABLES.items()}
+_STRIDE = 1 << 15
+"""So many rows are written between two looks at the limits."""
+
 _GROW_TOGETHER = (
     {NODES, NODE_WORK},
     {STATES, STATE_HASH, STATE_WORK, FRAME_HASH},
@@ -299,8 +303,10 @@ class Tables:
         """Write ``rows`` behind those of ``table`` that ``count`` counts; returns the number of the first."""
         first = self.count(count)
         self.make_room(table, first + len(rows))
-        if rows:
-            self[table][first : first + len(rows)] = rows
+        for begin in range(0, len(rows), _STRIDE):
+            checkpoint()
+            some = rows[begin : begin + _STRIDE]
+            self[table][first + begin : first + begin + len(some)] = some
         self.set_count(count, first + len(rows))
         return first
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Mapping
-from typing import Any, TypeGuard
+from typing import Any, TypeGuard, cast
 
 import referencing
 import referencing.exceptions
@@ -34,15 +34,16 @@ def source_of(registry: Any) -> tuple[Callable[[str], Any], list[str]]:
     wrong = next((uri for uri in registry if not isinstance(uri, str)), None)
     if wrong is not None:
         raise InvalidGrammar(f"registry is a mapping of URI to schema; {wrong!r} is no URI")
-    if isinstance(registry, dict):  # another mapping may load what it has when asked
+    if type(cast("object", registry)) is dict:  # another mapping may load what it has when asked
         for uri, schema in registry.items():
             _check_document(uri, schema)
 
     def fetch(uri: str) -> Any:
         for name in (uri, f"{uri}#"):
             if name in registry:
-                _check_document(name, registry[name])
-                return registry[name]
+                schema = registry[name]
+                _check_document(name, schema)
+                return schema
         return _meta_schema(uri)
 
     return fetch, list(registry)
