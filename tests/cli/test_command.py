@@ -23,10 +23,13 @@ def test_without_arguments_the_help_comes(process: Callable[..., tuple[int, str,
 
 
 def test_help_takes_less_than_a_second_of_processor_time(process: Callable[..., tuple[int, str, str]]):
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    process("--help")
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    assert after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime < 1
+    def seconds() -> float:
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        process("--help")
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+    assert min(seconds() for _ in range(3)) < 1  # a busy neighbour slows a core down
 
 
 def test_a_sub_command_does_not_import_the_others_nor_anything_heavy():

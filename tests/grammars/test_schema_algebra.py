@@ -12,8 +12,10 @@ from random_schemas import DIALECTS, random_schema, random_value
 from value_acceptor import accepts
 
 from structgen.errors import GrammarLimitExceeded, InvalidSchema, UnsatisfiableSchema, UnsupportedSchema
+from structgen.grammars import compile_json_schema
 from structgen.grammars.expr import Alternation
 from structgen.grammars.json_schema.compile import schema_rule
+from structgen.grammars.sampling import byte_vocabulary
 from structgen.grammars.values import ArrayValue, ObjectValue, StringValue
 
 
@@ -355,3 +357,17 @@ def test_a_malformed_keyword_is_invalid_at_its_place(schema, pointer):
     with pytest.raises(InvalidSchema) as caught:
         schema_rule(schema)
     assert caught.value.pointer == pointer
+
+
+def test_one_member_may_meet_two_obligations_though_few_keys_can():
+    """Two keys of two letters, of which "da" alone or "ad" would meet both."""
+    both = [{"not": {"propertyNames": {"not": {"pattern": letter}}}} for letter in "ad"]
+    schema = {"type": "object", "propertyNames": {"pattern": "^..$"}, "maxProperties": 1, "allOf": both}
+    automaton = compile_json_schema(schema, byte_vocabulary(), property_order="any")
+    assert [automaton.accepts(text) for text in ('{"da":1}', '{"ad":1}', '{"dd":1}', '{"xa":1}', "{}")] == [
+        True,
+        True,
+        False,
+        False,
+        False,
+    ]

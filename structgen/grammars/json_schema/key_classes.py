@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from structgen.errors import GrammarLimitExceeded
@@ -105,18 +105,22 @@ def concerned(classes: Iterable[KeyClass], obligation: Obligation) -> Iterator[L
         yield from (piece.keys for piece in pieces if not piece.keys.is_empty)
 
 
-def meeting(algebra: Algebra, classes: Sequence[KeyClass], number: int, obligation: Obligation) -> list[KeyClass]:
+def meeting(
+    algebra: Algebra, classes: Sequence[KeyClass], number: int, obligation: Obligation, declared: Container[str]
+) -> list[KeyClass]:
     """``classes``, and of each the part that meets ``obligation``, which has this number; they overlap.
 
-    A part of at most `MAX_CHOICES` keys is left out: they are declared, each an alternative of its own.
+    A part with few keys all of which are ``declared`` has none that an undeclared member could have.
     """
     found = list(classes)
     for one in classes:
         for keys in concerned([one], obligation):
-            if keys.members(MAX_CHOICES) is None:
-                piece = one._replace(keys=keys, meets=one.meets | {number})
-                for atom in obligation.atoms:
-                    piece = _with_atom(piece, atom)
-                if not _is_impossible(algebra, piece.atoms):
-                    found.append(piece)
+            few = keys.members(MAX_CHOICES)
+            if few is not None and all(name in declared for name in few):
+                continue
+            piece = one._replace(keys=keys, meets=one.meets | {number})
+            for atom in obligation.atoms:
+                piece = _with_atom(piece, atom)
+            if not _is_impossible(algebra, piece.atoms):
+                found.append(piece)
     return found

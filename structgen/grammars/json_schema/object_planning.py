@@ -142,7 +142,7 @@ def _with_obligations(
         values, required, some, left = dict(declared), dict.fromkeys(way.required), classes, 0
         for name, one in zip(chosen, way.obligations, strict=True):
             if name is None:
-                some = meeting(algebra, some, left, one)
+                some = meeting(algebra, some, left, one, declared)
                 left += 1
             else:
                 values[name] = (*values[name], *one.atoms)
