@@ -37,7 +37,7 @@ lint: $(INSTALLED_DEV) ## check style, formatting, types and layers
 	$(BIN)/lint-imports
 
 bench: $(INSTALLED_DEV) ## measure this machine; results under benchmarks/results
-	@set -e; for script in $(filter-out benchmarks/masks.py,$(wildcard benchmarks/*.py)); do \
+	@set -e; for script in $(filter-out benchmarks/machine.py benchmarks/masks.py,$(wildcard benchmarks/*.py)); do \
 		echo "== $$script"; $(BIN)/python "$$script"; done
 
 bench-masks: $(INSTALLED_DEV) ## measure masks beside other engines: make bench-masks TOKENIZER=path/to/tokenizer.json

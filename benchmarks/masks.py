@@ -14,7 +14,6 @@ import csv
 import importlib.metadata
 import json
 import os
-import platform
 import statistics
 import subprocess
 import sys
@@ -22,6 +21,8 @@ import tempfile
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
+
+from machine import describe_machine
 
 RESULTS = Path(__file__).parent / "results"
 ENGINES = {
@@ -48,11 +49,11 @@ def main() -> None:
         sample = Path(folder) / "sample.jsonl"
         sample.write_text("\n".join(cases[:: options.every]) + "\n", encoding="utf-8")
         runs = {engine: run(engine, options, sample, Path(folder)) for engine in options.engines}
-    rows = [describe(engine, run, runs[OURS]) | describe_machine() for engine, run in runs.items()]
-    write_table(rows, RESULTS / "masks.csv")
+    machine, rows = describe_machine(), [describe(engine, run, runs[OURS]) for engine, run in runs.items()]
+    write_table([row | machine for row in rows], RESULTS / "masks.csv")
     draw(rows, RESULTS / "masks.svg")
     for row in rows:
-        print(", ".join(f"{name} {value}" for name, value in row.items() if name not in describe_machine()))
+        print(", ".join(f"{name} {value}" for name, value in row.items()))
 
 
 def parse_arguments() -> argparse.Namespace:
@@ -127,15 +128,6 @@ def latencies(prefix: str, rows: Iterable[Row]) -> Row:
 def percentile(values: Sequence[float], percent: float) -> float:
     """Return the value that ``percent`` of all do not exceed."""
     return sorted(values)[min(len(values) - 1, int(percent / 100 * len(values)))]
-
-
-def describe_machine() -> Row:
-    """What a number is worth nothing without."""
-    return {
-        "cores": os.cpu_count(),
-        "load_average": round(os.getloadavg()[0], 1),
-        "python_version": platform.python_version(),
-    }
 
 
 def write_table(rows: list[Row], path: Path) -> None:

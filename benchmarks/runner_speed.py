@@ -12,8 +12,6 @@ from __future__ import annotations
 
 import argparse
 import csv
-import os
-import platform
 import statistics
 import time
 from collections.abc import Callable, Iterator
@@ -21,8 +19,8 @@ from pathlib import Path
 
 import torch
 import transformers
+from machine import describe_machine
 
-import structgen
 from structgen.engine.models import LoadedModel, load_model
 from structgen.engine.runner import TorchRunner
 from structgen.engine.sources import resolve_model
@@ -42,7 +40,12 @@ def main() -> None:
     arguments = parser.parse_args()
     transformers.utils.logging.disable_progress_bar()
     transformers.utils.logging.set_verbosity_error()
-    machine = describe_machine()
+    machine = {
+        **describe_machine(),
+        "capability": torch.backends.cpu.get_cpu_capability(),
+        "transformers_version": transformers.__version__,
+        "torch_version": torch.__version__,
+    }
     print(*(f"{name}: {value}" for name, value in machine.items()), sep="\n")
     path, rows = resolve_model(arguments.model).path, []
     for dtype in ("float32", "bfloat16"):
@@ -150,23 +153,6 @@ def time_decode(step: Step) -> float:
 def random_tokens(count: int) -> list[int]:
     """Return the same tokens every time."""
     return torch.randint(0, 49_152, (count,), generator=torch.Generator().manual_seed(0)).tolist()
-
-
-def describe_machine() -> dict[str, object]:
-    """Hardware, versions and how busy the machine was: what a number is worth nothing without."""
-    info = Path("/proc/cpuinfo")
-    lines = info.read_text().splitlines() if info.exists() else []
-    names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
-    return {
-        "cpu": names[0] if names else platform.processor(),
-        "cores": os.cpu_count(),
-        "capability": torch.backends.cpu.get_cpu_capability(),
-        "structgen_version": structgen.__version__,
-        "transformers_version": transformers.__version__,
-        "load_average": round(os.getloadavg()[0], 1),
-        "python_version": platform.python_version(),
-        "torch_version": torch.__version__,
-    }
 
 
 if __name__ == "__main__":

@@ -12,8 +12,6 @@ from __future__ import annotations
 
 import argparse
 import csv
-import os
-import platform
 import random
 import time
 from collections.abc import Callable
@@ -21,8 +19,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from machine import describe_machine
 
-import structgen
 from structgen.grammars import (
     FINISHED,
     TokenAutomaton,
@@ -183,20 +181,6 @@ def read_vocabulary(name: str) -> TokenVocabulary:
 
     with open_checkpoint(resolve_model(name).path) as checkpoint:
         return TokenVocabulary.from_tokenizer(checkpoint.tokenizer(), eos_token_ids=checkpoint.eos_token_ids)
-
-
-def describe_machine() -> dict[str, object]:
-    """Hardware, versions and how busy the machine was."""
-    info = Path("/proc/cpuinfo")
-    lines = info.read_text().splitlines() if info.exists() else []
-    names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
-    return {
-        "cpu": names[0] if names else platform.processor(),
-        "cores": os.cpu_count(),
-        "load_average": round(os.getloadavg()[0], 1),
-        "structgen_version": structgen.__version__,
-        "python_version": platform.python_version(),
-    }
 
 
 def main() -> None:

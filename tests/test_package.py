@@ -152,6 +152,6 @@ def test_what_is_imported_is_declared_and_what_is_declared_is_imported():
 def test_what_tests_and_benchmarks_import_is_declared():
     folders = [ROOT / "tests", ROOT / "benchmarks", ROOT / "examples"]
     paths = [path for folder in folders for path in folder.rglob("*.py")]
-    beside = {path.stem for path in (ROOT / "tests" / "support").iterdir()}
+    beside = {path.stem for folder in (ROOT / "tests" / "support", ROOT / "benchmarks") for path in folder.iterdir()}
     declared = {distribution_name(line) for line in metadata.requires("structgen") or []}
     assert distributions_of(imported_modules(paths) - beside) <= declared

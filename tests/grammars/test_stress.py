@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import importlib.util
-from pathlib import Path
-
 import pytest
+import stress
 
 pytestmark = pytest.mark.slow
 
-SCRIPT = Path(__file__).parents[2] / "benchmarks" / "stress.py"
 ROOM = 4
 """So many times what is asked; the time is that of the process, but what shares its core slows that down too."""
 COMPILE_MS = {
@@ -19,12 +16,6 @@ COMPILE_MS = {
 }
 """What is asked; of all others 60."""
 WORST_MASK_MS = 5
-
-specification = importlib.util.spec_from_file_location("stress", SCRIPT)
-assert specification is not None
-assert specification.loader is not None
-stress = importlib.util.module_from_spec(specification)
-specification.loader.exec_module(stress)
 
 
 @pytest.fixture(scope="module")

@@ -6,23 +6,11 @@ from typing import Annotated
 
 import pytest
 from pydantic import BaseModel, Field
+from relaxed_schemas import PAIR
 
 from structgen import SamplingParams
 from structgen.errors import AnswerRefused, InvalidRequest, UnsupportedSchema
 from structgen.grammars import SchemaRelaxed
-
-PAIR = {
-    "type": "array",
-    "items": {
-        "type": "object",
-        "properties": {"x": {"enum": [1, 2]}},
-        "required": ["x"],
-        "additionalProperties": False,
-    },
-    "uniqueItems": True,
-    "minItems": 2,
-    "maxItems": 2,
-}
 
 
 def hot(seed: int) -> SamplingParams:

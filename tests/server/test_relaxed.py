@@ -6,20 +6,9 @@ import json
 
 import openai
 import pytest
+from relaxed_schemas import PAIR
 
 MESSAGES = [{"role": "user", "content": "Two points."}]
-PAIR = {
-    "type": "array",
-    "items": {
-        "type": "object",
-        "properties": {"x": {"enum": [1, 2]}},
-        "required": ["x"],
-        "additionalProperties": False,
-    },
-    "uniqueItems": True,
-    "minItems": 2,
-    "maxItems": 2,
-}
 
 
 def ask(client, schema, seed=1, **fields):

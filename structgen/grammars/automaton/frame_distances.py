@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from structgen.grammars.automaton._jit import Memory, inner
+from structgen.grammars.automaton.array_following import way_of
 from structgen.grammars.automaton.frame_places import (
     AFTER_ITEM,
     AFTER_KEY,
@@ -27,7 +28,8 @@ from structgen.grammars.automaton.layouts import (
     mark_cost,
     space_cost,
 )
-from structgen.grammars.automaton.registers import after_item, after_name, after_other, may_come, way_of
+from structgen.grammars.automaton.object_following import may_come
+from structgen.grammars.automaton.registers import after_item, after_name, after_other
 from structgen.grammars.automaton.spellings import extended_keys
 from structgen.grammars.automaton.string_keys import key_interval, key_name, key_others, key_rest, other_rest
 from structgen.grammars.automaton.strings import key_start

@@ -14,6 +14,7 @@ without transitions: a byte's effect is computed. Inside a key the place is that
 from __future__ import annotations
 
 from structgen.grammars.automaton._jit import Memory, compiled, inner
+from structgen.grammars.automaton.array_following import way_of
 from structgen.grammars.automaton.determinize import after_call, next_state, start_state
 from structgen.grammars.automaton.frame_distances import after_member, bit_at, bits_of, frame_distance, place_ahead
 from structgen.grammars.automaton.frame_places import (
@@ -36,7 +37,8 @@ from structgen.grammars.automaton.frame_places import (
 )
 from structgen.grammars.automaton.hashing import FNV_BASIS, folded, mixed
 from structgen.grammars.automaton.layouts import FLEXIBLE, space_length
-from structgen.grammars.automaton.registers import after_item, first_array, first_object, may_come, way_of
+from structgen.grammars.automaton.object_following import may_come
+from structgen.grammars.automaton.registers import after_item, first_array, first_object
 from structgen.grammars.automaton.spellings import longer_spelling
 from structgen.grammars.automaton.string_keys import key_label, key_others
 from structgen.grammars.automaton.strings import key_start

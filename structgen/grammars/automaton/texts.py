@@ -21,7 +21,7 @@ from structgen.grammars.automaton.interiors import (
     part_of,
 )
 from structgen.grammars.automaton.leaves import mark_texts
-from structgen.grammars.automaton.registers import may_come
+from structgen.grammars.automaton.object_following import may_come
 from structgen.grammars.automaton.rows import set_bits
 from structgen.grammars.automaton.spelling import MISSPELT, NONE, QUOTE, after_byte, first_rank, last_rank
 from structgen.grammars.automaton.string_rests import text_place
