@@ -18,7 +18,8 @@
     │   ├── ModelNotFound            no such model, file or folder
     │   ├── InvalidModelFile         truncated, corrupt or incomplete
     │   ├── UnsupportedModel         an architecture, tensor type or tokenizer we cannot run
-    │   └── DownloadError            network, disk or checksum
+    │   ├── DownloadError            network, disk or checksum
+    │   └── OutOfMemory              its weights or its cache do not fit
     ├── RequestError                 one request cannot be served as asked
     │   ├── InvalidRequest           an argument is wrong
     │   ├── PromptTooLong            prompt and answer do not fit the model
@@ -55,6 +56,7 @@ __all__ = [
     "MatcherClosed",
     "ModelError",
     "ModelNotFound",
+    "OutOfMemory",
     "PluginError",
     "PromptTooLong",
     "RequestError",
@@ -168,6 +170,10 @@ class UnsupportedModel(ModelError):
 
 class DownloadError(ModelError):
     """A model could not be fetched whole: network, disk or checksum."""
+
+
+class OutOfMemory(ModelError):
+    """There is no memory for a model's weights or its cache; the message says what would fit."""
 
 
 class RequestError(StructgenError):
