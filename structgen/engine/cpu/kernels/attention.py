@@ -23,6 +23,7 @@ from structgen._compiled.kernel import (
     lane_numbers,
     largest,
     maximum,
+    prefetch,
     read,
     registers,
     reinterpret,
@@ -68,7 +69,7 @@ def attend_tile(
 ) -> None:
     """Attention of ``count`` queries over one key head.
 
-    The member's scratch holds the queries, a sum for each, what comes out for 32 dimensions, for each block of
+    The member's scratch holds the queries, a sum for each, what comes out for 16 dimensions, for each block of
     positions where its keys, values and scales lie (see `find`), and the scores.
     """
     width, shared = number(operands, 10), number(operands, 8) // number(operands, 9)
@@ -80,7 +81,7 @@ def attend_tile(
     blocks = (end + BLOCK - 1) // BLOCK - block
     totals = scratch + 4 * QUERIES_AT_ONCE * width
     found = totals + 64
-    places = found + 4 * QUERIES_AT_ONCE * 2 * BLOCK
+    places = found + 4 * QUERIES_AT_ONCE * BLOCK
     scores = places + _PLACE_BYTES * blocks
     for one in range(count):
         copy(query_of(step, operands, token, head, first + one), width, scratch + 4 * one * width)
@@ -94,16 +95,17 @@ def attend_tile(
         write(F32, totals + 4 * one, softmax(weights, block, blocks, seen_from, last))
         if size == 1:
             by_scale(places, blocks, weights)
-    for chunk in range(0, width, 2 * BLOCK):
-        offsets = begin - block * BLOCK, end - block * BLOCK
-        if width - chunk > BLOCK:
-            blend(size, count, 2, width, chunk, places, offsets[0], offsets[1], blocks, scores, totals, found)
-        else:
-            blend(size, count, 1, width, chunk, places, offsets[0], offsets[1], blocks, scores, totals, found)
+    for chunk in range(0, width, BLOCK):
+        blend(size, count, width, chunk, places, begin - block * BLOCK, end - block * BLOCK, blocks, scores, found)
         for one in range(count):
             query = query_of(step, operands, token, head, first + one) - number(step, QUERIES)
             target = number(step, ATTENDED) + query + 4 * chunk
-            copy(found + 8 * BLOCK * one, min(width - chunk, 2 * BLOCK), target)
+            result = read(F32x16, found + 4 * BLOCK * one) * (1.0 / read(F32, totals + 4 * one))
+            if width - chunk >= BLOCK:
+                write(F32x16, target, result)
+            else:
+                write(F32x16, found + 4 * BLOCK * one, result)
+                copy(found + 4 * BLOCK * one, width - chunk, target)
 
 
 @inner
@@ -156,11 +158,18 @@ def find(size: Static, operands: Address, step: Address, row: int, head: int, po
 def score(
     size: Static, count: Static, width: int, places: Address, blocks: int, queries: Address, scores: Address
 ) -> None:
-    """Products of queries and keys, a block of positions after the other."""
+    """Products of queries and keys, a block of positions after the other.
+
+    Pages lie anywhere, so that the processor does not see what comes next: a block's values and the next one's keys.
+    """
     for block in range(blocks):
         keys = read(I64, places + _PLACE_BYTES * block)
+        values = read(I64, places + _PLACE_BYTES * block + 8)
+        following = read(I64, places + _PLACE_BYTES * min(block + 1, blocks - 1))
         found = registers(splat(F32x16, 0.0), count)
         for dimension in range(width):
+            prefetch(values + size * BLOCK * dimension)
+            prefetch(following + size * BLOCK * dimension)
             key = floats(size, keys + size * BLOCK * dimension)
             for one in unrolled(count):
                 query = read(F32, queries + 4 * (one * width + dimension))
@@ -205,7 +214,6 @@ def by_scale(places: Address, blocks: int, weights: Address) -> None:
 def blend(
     size: Static,
     count: Static,
-    vectors: Static,
     width: int,
     chunk: int,
     places: Address,
@@ -213,21 +221,17 @@ def blend(
     end: int,
     blocks: int,
     weights: Address,
-    totals: Address,
     target: Address,
 ) -> None:
-    """Values by weight over positions from ``begin`` to ``end``, for 16 or 32 dimensions of each query."""
+    """Sums of values by weight over positions from ``begin`` to ``end``, for 16 dimensions of each query."""
     padded = (width + BLOCK - 1) // BLOCK * BLOCK
-    found = registers(splat(F32x16, 0.0), count * vectors)
+    found = registers(splat(F32x16, 0.0), count)
     for block in range(blocks):
         values = read(I64, places + _PLACE_BYTES * block + 8) + size * chunk
         for lane in range(max(begin - BLOCK * block, 0), min(end - BLOCK * block, BLOCK)):
-            for part in unrolled(vectors):
-                value = floats(size, values + size * (lane * padded + BLOCK * part))
-                for one in unrolled(count):
-                    weight = read(F32, weights + 4 * (BLOCK * (one * blocks + block) + lane))
-                    found[one * vectors + part] = fused(splat(F32x16, weight), value, found[one * vectors + part])
+            value = floats(size, values + size * lane * padded)
+            for one in unrolled(count):
+                weight = read(F32, weights + 4 * (BLOCK * (one * blocks + block) + lane))
+                found[one] = fused(splat(F32x16, weight), value, found[one])
     for one in unrolled(count):
-        inverse = 1.0 / read(F32, totals + 4 * one)
-        for part in unrolled(vectors):
-            write(F32x16, target + 4 * BLOCK * (2 * one + part), found[one * vectors + part] * inverse)
+        write(F32x16, target + 4 * BLOCK * one, found[one])
