@@ -178,9 +178,9 @@ def macs_of(loaded: LoadedModel, case: Case) -> int:
 
 def line(row: dict[str, object]) -> str:
     return (
-        f"{row['threads']} threads, {row['weights']} weights, {row['kv']} KV, {row['measure']}: {row['tokens_per_s']} tok/s "
-        f"(best {row['best_tokens_per_s']}: {row['best_ms']} ms, floor {row['floor_ms']} ms, {row['gb_per_s']} GB/s, "
-        f"{row['gmac_per_s']} GMAC/s)"
+        f"{row['threads']} threads, {row['weights']} weights, {row['kv']} KV, {row['measure']}: "
+        f"{row['tokens_per_s']} tok/s (best {row['best_tokens_per_s']}: {row['best_ms']} ms, "
+        f"floor {row['floor_ms']} ms, {row['gb_per_s']} GB/s, {row['gmac_per_s']} GMAC/s)"
     )
 
 

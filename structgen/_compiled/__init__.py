@@ -3,11 +3,12 @@
 ::
 
     @compiled, @inner, @inlined functions   `entries`: compiled when one of them is first called
-      |  translate   Python to LLVM IR: statements, and `expressions`; `kinds` is what they compute with
-      |  emit        the inlined ones: what they compute is written into their callers
-      |  wrappers    how Python calls the compiled ones
-      |  build       optimised and compiled as a whole
+      |  translate    Python to LLVM IR: statements, and `expressions`; `kinds` is what they compute with
+      |  emit         the inlined ones: what they compute is written into their callers
+      |  instructions what `kernel` offers besides: vectors, typed memory, atomics
+      |  wrappers     how Python calls the compiled ones
+      |  build        optimised and compiled as a whole
     object file --store--> disk, named after all that it depends on
-      |  machine     into memory, by LLVM's loader alone
+      |  machine      into memory, by LLVM's loader alone
     functions
 """

@@ -34,35 +34,21 @@ from structgen._compiled.kinds import (
     kind_named,
     types_of,
 )
+from structgen._compiled.known import FOLDED, FOLDED_COMPARISONS, Known
+from structgen._compiled.lanes import COMPARISONS, Lanes
 
 _ir: Any = importlib.import_module("llvmlite.ir")
 
 __all__ = ["Expressions"]
 
-_FLOAT_OPERATIONS = {"Add": "fadd", "Sub": "fsub", "Mult": "fmul", "Div": "fdiv"}
-_INTEGER_OPERATIONS = {
-    "Add": "add", "Sub": "sub", "Mult": "mul", "BitAnd": "and_", "BitOr": "or_", "BitXor": "xor", "LShift": "shl",
-    "RShift": "ashr",
-}  # fmt: skip
-_COMPARISONS = {"Eq": "==", "NotEq": "!=", "Lt": "<", "LtE": "<=", "Gt": ">", "GtE": ">="}
 _OPERATIONS = {"Add": "add", "Sub": "sub", "Mult": "mul", "BitAnd": "and_", "BitOr": "or_", "BitXor": "xor"}
-_FOLDED_COMPARISONS: dict[str, Callable[[int, int], bool]] = {
-    "Eq": int.__eq__, "NotEq": int.__ne__, "Lt": int.__lt__, "LtE": int.__le__, "Gt": int.__gt__, "GtE": int.__ge__,
-}  # fmt: skip
-_FOLDED: dict[str, Callable[[int, int], int]] = {
-    "Add": int.__add__,
-    "Sub": int.__sub__,
-    "Mult": int.__mul__,
-    "FloorDiv": int.__floordiv__,
-    "Mod": int.__mod__,
-}
 _LARGEST_ON_STACK = 4096
 
 Room = tuple[Kind, list[Any]]
 """Where a value is kept, part by part."""
 
 
-class Expressions:
+class Expressions(Lanes, Known):
     """Writes expressions at ``builder``; `translate` writes the statements around them."""
 
     builder: Any
@@ -274,12 +260,12 @@ class Expressions:
         if left.kind == right.kind == BOOL and name in ("BitAnd", "BitOr", "BitXor"):
             return Value(BOOL, (getattr(self.builder, _OPERATIONS[name])(left.parts[0], right.parts[0]),))
         if any(one.kind == FLOAT or isinstance(one.kind, Vector) for one in (left, right)):
-            return self._elementwise(name, left, right)
+            return self.elementwise(name, left, right)
         kind = WORD if WORD in (left.kind, right.kind) else INT
         a, b = (self.coerced(one, kind).parts[0] for one in (left, right))
         are_known = kind == INT and isinstance(a, _ir.Constant) and isinstance(b, _ir.Constant)
-        if are_known and name in _FOLDED and (b.constant or name in _OPERATIONS):
-            return Value(INT, (I64((_FOLDED[name](a.constant, b.constant) + 2**63) % 2**64 - 2**63),))
+        if are_known and name in FOLDED and (b.constant or name in _OPERATIONS):
+            return Value(INT, (I64((FOLDED[name](a.constant, b.constant) + 2**63) % 2**64 - 2**63),))
         if name in _OPERATIONS:
             return Value(kind, (getattr(self.builder, _OPERATIONS[name])(a, b),))
         if name == "LShift":
@@ -289,42 +275,6 @@ class Expressions:
         if name in ("FloorDiv", "Mod") and kind == INT:
             return Value(INT, (self._divided(a, b, name),))
         raise TypeError(f"{name} of {left.kind} and {right.kind}")
-
-    def _elementwise(self, name: str, left: Value, right: Value) -> Value:
-        """An operation on floats, or on vectors lane by lane; a number beside a vector counts for every lane."""
-        (a, b), kind = self.alike(left, right)
-        dtype = kind.dtype if isinstance(kind, Vector) else "float32"
-        operations = _FLOAT_OPERATIONS if dtype == "float32" else _INTEGER_OPERATIONS
-        if name not in operations:
-            raise TypeError(f"{name} of {left.kind} and {right.kind}")
-        operation = "lshr" if name == "RShift" and dtype.startswith("u") else operations[name]
-        return Value(kind, (getattr(self.builder, operation)(a, b),))
-
-    def alike(self, left: Value, right: Value) -> tuple[tuple[Any, Any], Kind]:
-        """Both as one kind, that of the vector among them."""
-        kinds = [one.kind for one in (left, right) if isinstance(one.kind, Vector)]
-        kind = kinds[0] if kinds else FLOAT
-        if any(one != kind for one in kinds):
-            raise TypeError(f"{left.kind} with {right.kind}")
-        return tuple(self.spread(one, kind) for one in (left, right)), kind
-
-    def spread(self, value: Value, kind: Kind) -> Any:
-        """A number in every lane."""
-        if not isinstance(kind, Vector) or value.kind == kind:
-            return self.coerced(value, kind).parts[0]
-        element = element_type(kind.dtype)
-        if kind.dtype == "float32":
-            number = self.coerced(value, FLOAT).parts[0]
-        else:
-            number = self.coerced(value, INT).parts[0]
-            is_known = isinstance(number, _ir.Constant)
-            number = element(number.constant) if is_known else self.builder.trunc(number, element)
-        if isinstance(number, _ir.Constant) and isinstance(number.constant, (int, float)):
-            return _ir.Constant(kind.type, [number.constant] * kind.lanes)
-        undefined = _ir.Constant(kind.type, _ir.Undefined)
-        single = self.builder.insert_element(undefined, number, I32(0))
-        places = _ir.Constant(_ir.VectorType(I32, kind.lanes), [0] * kind.lanes)
-        return self.builder.shuffle_vector(single, undefined, places)
 
     def _divided(self, number: Any, divisor: Any, name: str) -> Any:
         """Rounded down, as Python does."""
@@ -356,46 +306,13 @@ class Expressions:
 
     def _compared(self, operator: ast.cmpop, left: Value, right: Value) -> Any:
         if any(one.kind == FLOAT or isinstance(one.kind, Vector) for one in (left, right)):
-            return self._compared_by_lanes(operator, left, right)
+            return self.compared_by_lanes(operator, left, right)
         kind = WORD if WORD in (left.kind, right.kind) else INT
         a, b = (self.coerced(one, kind).parts[0] for one in (left, right))
         if kind == INT and isinstance(a, _ir.Constant) and isinstance(b, _ir.Constant):
-            return I1(int(_FOLDED_COMPARISONS[type(operator).__name__](a.constant, b.constant)))
+            return I1(int(FOLDED_COMPARISONS[type(operator).__name__](a.constant, b.constant)))
         compare = self.builder.icmp_unsigned if kind == WORD else self.builder.icmp_signed
-        return compare(_COMPARISONS[type(operator).__name__], a, b)
-
-    def _compared_by_lanes(self, operator: ast.cmpop, left: Value, right: Value) -> Any:
-        (a, b), kind = self.alike(left, right)
-        name = _COMPARISONS[type(operator).__name__]
-        if kind == FLOAT or (isinstance(kind, Vector) and kind.dtype == "float32"):
-            return (self.builder.fcmp_unordered if name == "!=" else self.builder.fcmp_ordered)(name, a, b)
-        return self.builder.icmp_signed(name, a, b)
-
-    def known_truth(self, node: ast.expr) -> bool | None:
-        """Whether a condition holds that constants decide; ``None`` where they do not."""
-        if isinstance(node, ast.Compare) and len(node.ops) == 1 and not isinstance(node.ops[0], (ast.In, ast.NotIn)):
-            left, right = self._known(node.left), self._known(node.comparators[0])
-            if left is not None and right is not None:
-                return _FOLDED_COMPARISONS[type(node.ops[0]).__name__](left, right)
-        if isinstance(node, ast.Call) and isinstance(self._called(node.func), Instruction):
-            truth = self.value(node)
-            if truth.kind == BOOL and isinstance(truth.parts[0], _ir.Constant):
-                return bool(truth.parts[0].constant)
-        return None
-
-    def _known(self, node: ast.expr) -> int | None:
-        if isinstance(node, ast.Name) and node.id in self.constants:
-            return int(self.constants[node.id].parts[0].constant)
-        if isinstance(node, ast.Name) and node.id not in self.variables:
-            known = self.callee.lookup(node.id)
-            return known if isinstance(known, int) else None
-        if isinstance(node, ast.Constant) and isinstance(node.value, int):
-            return node.value
-        if isinstance(node, ast.BinOp) and type(node.op).__name__ in _FOLDED:
-            left, right = self._known(node.left), self._known(node.right)
-            if left is not None and right is not None:
-                return _FOLDED[type(node.op).__name__](left, right)
-        return None
+        return compare(COMPARISONS[type(operator).__name__], a, b)
 
     def _by_branches(self, node: ast.expr) -> Value:
         blocks = self.block("true"), self.block("false")
@@ -504,7 +421,7 @@ class Expressions:
     # Calls
 
     def of_Call(self, node: ast.Call) -> Value:  # noqa: N802
-        called = self._called(node.func)
+        called = self.called(node.func)
         if isinstance(called, Inlined):
             result = emit(self.builder, called.__wrapped__, [self.number(one) for one in node.args])
             return Value(NONE, ()) if result is None else Value(INT, (result,))
@@ -534,9 +451,10 @@ class Expressions:
             return self.coerced(values[0], kinds[called])
         raise self.unknown(node)
 
-    def _called(self, node: ast.expr) -> Any:
+    def called(self, node: ast.expr) -> Any:
+        """What a call calls, in Python."""
         if isinstance(node, ast.Attribute):
-            return getattr(self._called(node.value), node.attr)
+            return getattr(self.called(node.value), node.attr)
         if isinstance(node, ast.Name) and node.id not in self.variables:
             return self.callee.lookup(node.id)
         raise self.unknown(node)
@@ -592,7 +510,7 @@ class Expressions:
         return self.arena
 
     def _new_array(self, node: ast.Call, *, is_zero: bool) -> Value:
-        shape_node, dtype = node.args[0], str(self._called(node.args[1]).__name__)
+        shape_node, dtype = node.args[0], str(self.called(node.args[1]).__name__)
         shape = [self.number(one) for one in (shape_node.elts if isinstance(shape_node, ast.Tuple) else [shape_node])]
         kind = Array(dtype, len(shape))
         size = I64(kind.itemsize)
