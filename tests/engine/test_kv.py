@@ -8,6 +8,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, initialize, invariant, multiple, rule
+from paged_memory import PagedMemory
 
 from structgen.engine.kv import InFlight, KVManager, PagePool
 from structgen.engine.step import CacheGroup
@@ -17,33 +18,6 @@ FULL = CacheGroup((0,), None)
 WINDOW = CacheGroup((1,), 6)
 NARROW = CacheGroup((2,), 1)
 LAYOUTS = ([FULL], [FULL, WINDOW], [WINDOW], [WINDOW, FULL, NARROW], [NARROW])
-
-
-class PagedMemory:
-    """What a runner would have written: at each place of a page the whole sequence of tokens up to there."""
-
-    def __init__(self, manager: KVManager) -> None:
-        self._manager = manager
-        self._pages = [[[None] * PAGE for _ in range(pool.total)] for pool in manager.pools]
-
-    def copy(self, copies):
-        for group, source, target in copies:
-            self._pages[group][target] = list(self._pages[group][source])
-
-    def write(self, sequence, count):
-        for group, table in enumerate(sequence.tables):
-            for position in range(sequence.computed, sequence.computed + count):
-                page, place = table[position // PAGE], position % PAGE
-                assert self._manager.pools[group].holders(page) == 1
-                self._pages[group][page][place] = (sequence.salt, *sequence.tokens[: position + 1])
-
-    def check(self, sequence, groups):
-        """Everything that the next token of a sequence sees is what its own tokens left there."""
-        for group, (table, layout) in enumerate(zip(sequence.tables, groups, strict=True)):
-            first = 0 if layout.window is None else max(0, sequence.computed - layout.window + 1)
-            for position in range(first, sequence.computed):
-                found = self._pages[group][table[position // PAGE]][position % PAGE]
-                assert found == (sequence.salt, *sequence.tokens[: position + 1])
 
 
 happened: Counter[str] = Counter()

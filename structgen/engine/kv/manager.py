@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections import OrderedDict
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -39,6 +40,13 @@ class _Group:
         """Pages that are free or can be made so."""
         return self.pool.free + len(self.idle)
 
+    @property
+    def longest_sequence(self) -> int:
+        """Tokens that a sequence alone can have here."""
+        if self.window is not None and self.pool.total > -(-(self.window - 1) // self._page_size):
+            return sys.maxsize
+        return self.pool.total * self._page_size
+
     def first_needed(self, computed: int) -> int:
         """Return the first page that the token after ``computed`` others sees."""
         return 0 if self.window is None else max(0, computed - self.window + 1) // self._page_size
@@ -72,6 +80,16 @@ class KVManager:
     def pools(self) -> tuple[PagePool, ...]:
         """The pages of each group, to be looked at."""
         return tuple(group.pool for group in self._groups)
+
+    @property
+    def available(self) -> int:
+        """Pages that are free, or can be made so, in the group that has fewest of them."""
+        return min(group.available for group in self._groups)
+
+    @property
+    def longest_sequence(self) -> int:
+        """Tokens that a sequence can have when it is alone; ``sys.maxsize`` where windows are all that is held."""
+        return min(group.longest_sequence for group in self._groups)
 
     def new_sequence(self, tokens: list[int], salt: str = "") -> CachedSequence:
         """Return a sequence that holds nothing yet; ``tokens`` stays its owner's."""
