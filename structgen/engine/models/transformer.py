@@ -5,9 +5,9 @@ from __future__ import annotations
 import torch
 from torch.nn import functional
 
-from structgen.engine.models.attention import attention, attention_mask
+from structgen.engine.models.attention import Scores, attention, attention_mask
 from structgen.engine.models.cache import KVCache
-from structgen.engine.models.description import ModelDescription
+from structgen.engine.models.description import Activation, ModelDescription
 from structgen.engine.models.linear import linear
 from structgen.engine.models.rope import inverse_frequencies, rotate, rotation
 from structgen.engine.models.weights import LayerWeights, ModelWeights
@@ -29,7 +29,9 @@ class Transformer:
     def __init__(self, description: ModelDescription, weights: ModelWeights) -> None:
         self._description = description
         self._weights = weights
-        self._frequencies = inverse_frequencies(description)
+        self._ropes = [description.rope_of(layer) for layer in range(description.num_hidden_layers)]
+        self._frequencies = {rope: inverse_frequencies(rope, description.head_dim) for rope in set(self._ropes)}
+        self._scores = Scores(description.score_scale, description.attention_softcap)
 
     def hidden_states(self, cache: KVCache, tokens: torch.Tensor) -> torch.Tensor:
         """Run all layers over new tokens and write their keys and values to the cache, without committing them.
@@ -48,24 +50,25 @@ class Transformer:
         """
         count = tokens.shape[0]
         cache.reserve(count)
-        angles = rotation(self._frequencies, cache.length, count)
+        angles = {rope: rotation(one, cache.length, count) for rope, one in self._frequencies.items()}
         masks = {
             window: attention_mask(count, cache.length + count, window)
             for window in set(self._description.sliding_windows)
         }
-        hidden = functional.embedding(tokens, self._weights.embedding)
+        hidden = functional.embedding(tokens, self._weights.embedding) * self._description.embedding_scale
         for index, layer in enumerate(self._weights.layers):
             window = self._description.sliding_windows[index]
-            queries, keys, values = self._project(layer, hidden, angles)
+            queries, keys, values = self._project(layer, hidden, angles[self._ropes[index]])
             keys, values = cache.write(index, keys, values)
-            attended = attention(queries, keys, values, window, masks[window])
-            hidden = hidden + linear(attended, layer.output)
-            hidden = hidden + self._mlp(layer, hidden)
+            attended = attention(queries, keys, values, window, masks[window], self._scores)
+            hidden = hidden + self._post_norm(linear(attended, layer.output), layer.output_norm)
+            hidden = hidden + self._post_norm(self._mlp(layer, hidden), layer.down_norm)
         return self._norm(hidden, self._weights.norm)
 
     def logits(self, hidden: torch.Tensor) -> torch.Tensor:
         """Project ``[tokens, hidden]`` to ``[tokens, vocab]``."""
-        return linear(hidden, self._weights.head)
+        logits, cap = linear(hidden, self._weights.head), self._description.logit_softcap
+        return logits if cap is None else cap * torch.tanh(logits / cap)
 
     def _project(
         self, layer: LayerWeights, hidden: torch.Tensor, angles: tuple[torch.Tensor, torch.Tensor]
@@ -82,10 +85,21 @@ class Transformer:
         return rotated[:, :heads], rotated[:, heads:], projected[:, heads + kv_heads :]
 
     def _mlp(self, layer: LayerWeights, hidden: torch.Tensor) -> torch.Tensor:
-        """SwiGLU (Shazeer 2020, arXiv:2002.05202)."""
+        """The gated MLP; see :data:`Activation`."""
         gate, up = linear(self._norm(hidden, layer.mlp_norm), layer.gate_up).chunk(2, dim=-1)
-        return linear(functional.silu(gate) * up, layer.down)
+        return linear(_activated(self._description.activation, gate) * up, layer.down)
+
+    def _post_norm(self, hidden: torch.Tensor, weight: torch.Tensor | None) -> torch.Tensor:
+        return hidden if weight is None else self._norm(hidden, weight)
 
     def _norm(self, hidden: torch.Tensor, weight: torch.Tensor | None) -> torch.Tensor:
         """RMSNorm over the last dimension (Zhang and Sennrich 2019, arXiv:1910.07467)."""
-        return functional.rms_norm(hidden, hidden.shape[-1:], weight, self._description.rms_norm_eps)
+        offset, shape, eps = self._description.norm_offset, hidden.shape[-1:], self._description.rms_norm_eps
+        if weight is None or not offset:
+            return functional.rms_norm(hidden, shape, weight, eps)
+        # 1 + w has no room in bfloat16 for the end of w.
+        return functional.rms_norm(hidden.float(), shape, weight.float() + offset, eps).to(hidden.dtype)
+
+
+def _activated(activation: Activation, gate: torch.Tensor) -> torch.Tensor:
+    return functional.silu(gate) if activation == "silu" else functional.gelu(gate, approximate="tanh")
