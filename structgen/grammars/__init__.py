@@ -1,6 +1,6 @@
 """Grammars as token-level automata: usable alone inside any engine, without torch."""
 
-from structgen.grammars._compiled.entries import prepare as warm_up
+from structgen._compiled.entries import prepare as warm_up
 from structgen.grammars.background import CompileFuture, compile_in_background
 from structgen.grammars.choice import compile_choice
 from structgen.grammars.json_schema import check_openai_strict, compile_json_schema

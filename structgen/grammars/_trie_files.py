@@ -7,7 +7,7 @@ import io
 
 import numpy as np
 
-from structgen.grammars._compiled.store import Place, sources_of
+from structgen._compiled.store import Place, sources_of
 from structgen.grammars._trie import build_trie
 from structgen.grammars.automaton.walk import Trie
 
@@ -34,7 +34,7 @@ def trie_of(token_bytes: list[bytes]) -> Trie:
 
 
 def _key_of(token_bytes: list[bytes]) -> str:
-    digest = hashlib.sha256(sources_of("_trie.py", "automaton/interiors.py", "automaton/walk.py"))
+    digest = hashlib.sha256(sources_of("structgen.grammars", "_trie.py", "automaton/interiors.py", "automaton/walk.py"))
     digest.update(np.fromiter(map(len, token_bytes), np.int32, len(token_bytes)).tobytes())
     digest.update(b"".join(token_bytes))
     return digest.hexdigest()[:32]

@@ -136,7 +136,7 @@ def test_no_page_is_lost_or_written_by_two():
 
 @pytest.mark.slow
 def test_no_page_is_lost_in_other_histories_either():
-    run_state_machine_as_test(PagesUnderLoad, settings=settings(LOAD, max_examples=3000))
+    run_state_machine_as_test(PagesUnderLoad, settings=settings(LOAD, max_examples=1500))
     print(dict(happened))
 
 

@@ -168,7 +168,7 @@ def test_every_task_is_done_unless_it_was_ended():
 
 @pytest.mark.slow
 def test_every_task_is_done_in_other_histories_too():
-    run_state_machine_as_test(TasksUnderLoad, settings=settings(LOAD, max_examples=2000))
+    run_state_machine_as_test(TasksUnderLoad, settings=settings(LOAD, max_examples=1000))
     print(dict(happened))
 
 

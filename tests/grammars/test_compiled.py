@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import resource
 import shutil
@@ -19,10 +18,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import structgen.grammars
+from structgen._compiled import store
+from structgen._compiled.build import build
+from structgen._compiled.store import Place, key_of
 from structgen.grammars import warm_up
-from structgen.grammars._compiled import store
-from structgen.grammars._compiled.build import build
-from structgen.grammars._compiled.store import Place, key_of
 from structgen.grammars.automaton._jit import (
     Int32Array,
     Int32Table,
@@ -334,7 +333,7 @@ def run(script: str, cache: Path, **environment: str) -> subprocess.Popen[str]:
 
 
 SMALL = """
-import structgen.grammars._compiled.entries as entries
+import structgen._compiled.entries as entries
 entries._waiting.clear()  # the grammars' own functions would take long
 import small
 print(small.answer(20))
@@ -366,14 +365,14 @@ def test_processes_that_start_together_compile_once_and_later_ones_not_at_all(sm
     assert [one for one, _ in results] == ["42\n", "42\n"]
     assert sum("compiling" in errors for _, errors in results) == 1
     assert len(files(small)) == 1
-    script = SMALL + "import sys\nprint('structgen.grammars._compiled.build' in sys.modules)"
+    script = SMALL + "import sys\nprint('structgen._compiled.build' in sys.modules)"
     output, errors = run(script, small).communicate()
     assert (output, errors) == ("42\nFalse\n", "")
 
 
 def test_functions_outlive_the_modules_that_made_them_as_while_python_ends(small):
     script = SMALL + (
-        "import gc, structgen.grammars._compiled.machine as machine\n"
+        "import gc, structgen._compiled.machine as machine\n"
         "machine.__dict__.clear()\n"
         "gc.collect()\n"
         "others = [b'\\xff' * size for size in range(1, 512) for _ in range(500)]  # where something was freed\n"
@@ -401,29 +400,36 @@ def test_a_changed_source_is_compiled_anew_and_a_damaged_file_too(small):
 
 def test_without_a_folder_to_write_it_compiles_and_says_so(small):
     small.write_text("a file, so that no folder can be made of it")
-    script = "import structgen.grammars._compiled.store as store, os, pathlib\n"
+    script = "import structgen._compiled.store as store, os, pathlib\n"
     script += "store._folders = lambda: [pathlib.Path(os.environ['STRUCTGEN_CACHE']) / 'compiled']\n" + SMALL
     output, errors = run(script, small).communicate()
     assert output == "42\n"
     assert "STRUCTGEN_CACHE" in errors
 
 
-def test_machine_code_is_for_one_state_of_the_sources_and_one_processor(tmp_path):
+def test_machine_code_is_for_one_state_of_the_sources_and_one_processor(tmp_path, monkeypatch):
     shutil.copytree(Path(structgen.grammars.__file__).parent, tmp_path / "grammars")
-    spec = importlib.util.spec_from_file_location("copied_store", tmp_path / "grammars" / "_compiled" / "store.py")
-    copied = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(copied)
+    monkeypatch.setattr(store, "_folder_of", lambda package: tmp_path / package)
     functions = {"total": total.__wrapped__}
-    before = copied.key_of(functions, "this")
-    assert before == copied.key_of(functions, "this")
-    assert before != copied.key_of(functions, "that")
-    assert before != copied.key_of({"sum": total.__wrapped__}, "this")
+    before = key_of(functions, "this", "grammars")
+    assert before == key_of(functions, "this", "grammars")
+    assert before != key_of(functions, "that", "grammars")
+    assert before != key_of({"sum": total.__wrapped__}, "this", "grammars")
     for path in (tmp_path / "grammars").rglob("*.py"):
         path.write_text(path.read_text() + "\n")
-        after = copied.key_of(functions, "this")
+        after = key_of(functions, "this", "grammars")
         assert after != before, path
         before = after
-    assert key_of(functions, "this") != before
+    (tmp_path / "engine").mkdir()
+    (tmp_path / "engine" / "kernels.py").write_text("")
+    assert key_of(functions, "this", "grammars") == before
+    shutil.copytree(Path(store.__file__).parent, tmp_path / "_compiled")
+    monkeypatch.setattr(store, "__file__", str(tmp_path / "_compiled" / "store.py"))
+    before = key_of(functions, "this", "grammars")
+    for path in (tmp_path / "_compiled").rglob("*.py"):
+        path.write_text(path.read_text() + "\n")
+        assert key_of(functions, "this", "grammars") != before, path
+        before = key_of(functions, "this", "grammars")
 
 
 def test_files_that_nobody_loads_are_removed_after_a_month(tmp_path, monkeypatch):

@@ -7,9 +7,9 @@ import pytest
 from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import PreTrainedTokenizerFast
 
+from structgen._compiled import store
 from structgen.errors import UnsupportedModel
 from structgen.grammars import ALL_TOKENS, DEAD, TokenAutomaton, TokenVocabulary, _trie_files, compile_choice
-from structgen.grammars._compiled import store
 from structgen.grammars._trie import build_trie
 from structgen.grammars.expr import Rule, sequence, special_token
 from structgen.grammars.json_schema import compile_json_schema

@@ -1,7 +1,7 @@
 """How the package meets the compiler: three decorators, access to memory, and the names of array types.
 
 A function is compiled for the types of its annotations when the first of all `compiled` ones is called, and the machine
-code is kept on disk for each state of the package's sources. See `structgen.grammars._compiled`.
+code is kept on disk for each state of the package's sources. See `structgen._compiled`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 import numpy as np
 import numpy.typing as npt
 
-from structgen.grammars._compiled.entries import Inlined, Inner, add_entry
+from structgen._compiled.entries import Inlined, Inner, add_entry
 
 __all__ = [
     "Int32Array",
@@ -60,7 +60,7 @@ def compiled(function: _F) -> _F:
 
     Takes integers and arrays, by position; returns an integer, a bool or nothing.
     """
-    return cast("_F", add_entry(function))
+    return cast("_F", add_entry(function, "structgen.grammars"))
 
 
 def inner(function: _F) -> _F:
@@ -100,4 +100,4 @@ def store(memory: Memory, index: int, value: int) -> None:
 
 
 def _emit() -> Any:
-    return importlib.import_module("structgen.grammars._compiled.emit")  # which brings in LLVM's writer
+    return importlib.import_module("structgen._compiled.emit")  # which brings in LLVM's writer

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from structgen.grammars._compiled.emit import emit
-from structgen.grammars._compiled.entries import Inlined
-from structgen.grammars._compiled.kinds import (
+from structgen._compiled.emit import emit
+from structgen._compiled.entries import Inlined
+from structgen._compiled.kinds import (
     BOOL,
     I1,
     I8,

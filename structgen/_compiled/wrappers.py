@@ -9,8 +9,8 @@ import ctypes
 import importlib
 from typing import Any
 
-from structgen.grammars._compiled.kinds import BOOL, I8, I32, I64, NONE, POINTER, Array
-from structgen.grammars._compiled.translate import Callee, Unit
+from structgen._compiled.kinds import BOOL, I8, I32, I64, NONE, POINTER, Array
+from structgen._compiled.translate import Callee, Unit
 
 _ir: Any = importlib.import_module("llvmlite.ir")
 

@@ -17,9 +17,9 @@ import textwrap
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from structgen.grammars._compiled.entries import Entry, Inlined, Inner, rare_functions
-from structgen.grammars._compiled.expressions import Expressions
-from structgen.grammars._compiled.kinds import (
+from structgen._compiled.entries import Entry, Inlined, Inner, rare_functions
+from structgen._compiled.expressions import Expressions
+from structgen._compiled.kinds import (
     I64,
     INT,
     NONE,

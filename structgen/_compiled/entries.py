@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from structgen.grammars._compiled import machine, store
+from structgen._compiled import machine, store
 
 __all__ = ["Entry", "Inlined", "Inner", "add_entry", "prepare", "rare_functions"]
 
@@ -55,51 +55,66 @@ class Inlined(Inner):
         return self.__wrapped__(*arguments)
 
 
-_waiting: dict[str, Entry] = {}
+_waiting: dict[str, dict[str, Entry]] = {}
+"""By the package they belong to, then by name."""
 _lock = threading.RLock()
 
 
-def add_entry(function: Callable[..., Any]) -> Entry:
-    """The entry for ``function``."""
+def add_entry(function: Callable[..., Any], package: str) -> Entry:
+    """The entry for ``function``, whose machine code depends on the sources of ``package``."""
 
     def first(*arguments: Any) -> Any:
-        prepare()
+        prepare(package)
         return entry(*arguments)
 
     entry = Entry(first)
     functools.update_wrapper(entry, function)
     with _lock:
-        _waiting[f"{function.__module__}.{function.__qualname__}"] = entry
+        _waiting.setdefault(package, {})[f"{function.__module__}.{function.__qualname__}"] = entry
     return entry
 
 
-def prepare() -> float | None:
-    """Make every entry machine code that is not yet; returns the seconds that compiling took, ``None`` for none."""
+def prepare(package: str | None = None) -> float | None:
+    """Make every entry of a package machine code that is not yet, by default those of all packages.
+
+    Each package has a file of its own on disk, so that a change in one does not compile the other anew.
+
+    Returns
+    -------
+    float or None
+        The seconds that compiling took, ``None`` for none.
+    """
     with _lock:
-        by_package: dict[str, list[str]] = {}  # so that what others compile does not change what is kept for us
-        for name in sorted(_waiting):
-            by_package.setdefault(name.partition(".")[0], []).append(name)
-        seconds = [one for one in map(_prepare, by_package.values()) if one is not None]
-        return sum(seconds) if seconds else None
+        seconds = [_prepare(one) for one in ([package] if package else list(_waiting))]
+        return sum(one for one in seconds if one is not None) if any(seconds) else None
 
 
-def _prepare(names: list[str]) -> float | None:
-    functions = {name: _waiting[name].__wrapped__ for name in names}
-    place = store.Place(store.key_of(functions, machine.target()))
+def _prepare(package: str) -> float | None:
+    by_owner: dict[str, list[str]] = {}  # so that what others compile does not change what is kept for us
+    for name in sorted(_waiting.get(package, {})):
+        by_owner.setdefault(name.partition(".")[0], []).append(name)
+    seconds = [one for one in (_make(package, names) for names in by_owner.values()) if one is not None]
+    return sum(seconds) if seconds else None
+
+
+def _make(package: str, names: list[str]) -> float | None:
+    entries = _waiting[package]
+    functions = {name: entries[name].__wrapped__ for name in names}
+    place = store.Place(store.key_of(functions, machine.target(), package))
     seconds, code = None, place.read()
     if code is None:
         begin = time.monotonic()
         with place.alone():
-            code = place.read() or _build(functions, place)
+            code = place.read() or _build(functions, place, package)
         seconds = time.monotonic() - begin
     for name, function in machine.load(code, names).items():
-        _waiting.pop(name).become(function)
+        entries.pop(name).become(function)
     return seconds
 
 
-def _build(functions: Mapping[str, Callable[..., Any]], place: store.Place) -> bytes:
-    _log.warning("structgen: compiling the grammar code for this machine, once; it takes some seconds")
-    code = importlib.import_module("structgen.grammars._compiled.build").build(functions)
+def _build(functions: Mapping[str, Callable[..., Any]], place: store.Place, package: str) -> bytes:
+    _log.warning("structgen: compiling %s for this machine, once; it takes some seconds", package)
+    code = importlib.import_module("structgen._compiled.build").build(functions)
     if place.write(code) is None:
         _log.warning("structgen: no folder to keep compiled code in; set STRUCTGEN_CACHE to one that can be written")
     return code

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import importlib
 import importlib.util
 import os
 import sys
@@ -23,10 +24,21 @@ __all__ = ["Place", "key_of", "sources_of"]
 _MONTH, _DAY = 30 * 86400.0, 86400.0
 
 
-def key_of(functions: Mapping[str, Callable[..., object]], target: str) -> str:
-    """A name for all that the machine code of ``functions`` depends on: sources, versions, and the ``target``."""
-    package = Path(__file__).resolve().parents[1]
-    files = {*package.rglob("*.py"), *(Path(function.__code__.co_filename) for function in functions.values())}
+def key_of(functions: Mapping[str, Callable[..., object]], target: str, package: str) -> str:
+    """A name for all that the machine code of ``functions`` depends on.
+
+    Parameters
+    ----------
+    functions : Mapping of str to callable
+        What is compiled, by name.
+    target : str
+        The processor.
+    package : str
+        All of its sources count, as do the translator's and the files of the ``functions``.
+    """
+    folders = (Path(__file__).resolve().parent, _folder_of(package))
+    files = {path for folder in folders for path in folder.rglob("*.py")}
+    files |= {Path(function.__code__.co_filename) for function in functions.values()}
     digest = hashlib.sha256()
     for path in sorted(files):
         digest.update(hashlib.sha256(path.read_bytes()).digest())
@@ -35,10 +47,14 @@ def key_of(functions: Mapping[str, Callable[..., object]], target: str) -> str:
     return digest.hexdigest()[:32]
 
 
-def sources_of(*modules: str) -> bytes:
-    """A hash of some of the sources of `structgen.grammars`, by their paths in it."""
-    package = Path(__file__).resolve().parents[1]
-    return b"".join(hashlib.sha256((package / one).read_bytes()).digest() for one in modules)
+def sources_of(package: str, *modules: str) -> bytes:
+    """A hash of some of the sources of a package, by their paths in it."""
+    folder = _folder_of(package)
+    return b"".join(hashlib.sha256((folder / one).read_bytes()).digest() for one in modules)
+
+
+def _folder_of(package: str) -> Path:
+    return Path(importlib.import_module(package).__path__[0]).resolve()
 
 
 class Place:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-from structgen.grammars._compiled.kinds import I64, POINTER
+from structgen._compiled.kinds import I64, POINTER
 
 _ir: Any = importlib.import_module("llvmlite.ir")
 

@@ -7,10 +7,10 @@ import platform
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from structgen.grammars._compiled.machine import is_there, start_llvm
-from structgen.grammars._compiled.runtime import add_runtime
-from structgen.grammars._compiled.translate import Unit
-from structgen.grammars._compiled.wrappers import add_wrapper
+from structgen._compiled.machine import is_there, start_llvm
+from structgen._compiled.runtime import add_runtime
+from structgen._compiled.translate import Unit
+from structgen._compiled.wrappers import add_wrapper
 
 # llvmlite ships no types; everything that it gives passes through here once.
 _binding: Any = importlib.import_module("llvmlite.binding")
