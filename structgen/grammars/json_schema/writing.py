@@ -7,6 +7,7 @@ from functools import lru_cache
 
 from structgen.errors import GrammarLimitExceeded, UnsatisfiableSchema
 from structgen.grammars import language
+from structgen.grammars.covering import room_of
 from structgen.grammars.expr import NEVER, Expr, Rule, alternation, literal
 from structgen.grammars.json_layout import COMPACT, Layout
 from structgen.grammars.json_schema.algebra import Algebra
@@ -38,6 +39,7 @@ __all__ = ["Writer"]
 
 _MAX_WAYS = 31
 """Entries of one object's other keys, and ways of one element, that the automaton tells apart."""
+
 _LITERALS = ((NULL, literal(b"null")), (FALSE, literal(b"false")), (TRUE, literal(b"true")))
 
 
@@ -164,10 +166,8 @@ class Writer:
         # What is not declared cannot be there where there are no others; nor can what is no text, in any JSON.
         values = {name: rule for name, rule in values.items() if rule is not None or (others and _is_text(name))}
         places = {name: place for place, name in enumerate(values)}
-        low, high = counted_bounds(plan.low if plan.low > len(plan.required) else 0, plan.high, plan.pointer)
+        low, high = counted_bounds(self._least(plan), plan.high, plan.pointer)
         if high is not None and not others and high >= len(values):
-            high = None
-        if high is not None and not self._are_met_by_one(plan, others):
             high = None
         return object_value(
             ObjectSpec(
@@ -184,13 +184,14 @@ class Writer:
             )
         )
 
-    def _are_met_by_one(self, plan: ObjectPlan, others: list[Others]) -> bool:
-        """Whether one member can meet all obligations: the automaton reckons with one for all that is still owed."""
-        if plan.obligations < 2 or any(len(one.meets) == plan.obligations for one in others):
-            return True
-        why = "it is not held where several members must be there of which only their kind is known"
-        self._unsupported.meet(f"{plan.pointer}/maxProperties", "maxProperties", why)
-        return False
+    def _least(self, plan: ObjectPlan) -> int:
+        """The members that must be there, beside what `ObjectSpec.required` says."""
+        room = None if plan.low <= len(plan.required) else plan.room(self._planner.is_satisfiable)
+        if room is not None and 0 < room < plan.low - len(plan.required):
+            why = f"it asks for more members than there are undeclared keys, of which there are only {room:,}"
+            self._unsupported.meet(f"{plan.pointer}/minProperties", "minProperties", why)
+            return 0
+        return plan.low if plan.low > len(plan.required) else 0
 
     def _implications(
         self, plan: ObjectPlan, values: dict[str, Rule | None]
@@ -252,6 +253,11 @@ class Writer:
                 others.append(Others(strings, rule))
             else:
                 names.update(dict.fromkeys(few, rule))
+        rooms = [room_of(one.keys, names) for one in others]
+        if rooms and plan.low > len(names) + max(language.SATURATED if room is None else room for room in rooms):
+            why = f"it is not known whether there are {plan.low:,} different elements"
+            self._unsupported.meet(f"{plan.pointer}/uniqueItems", "uniqueItems", why)
+            return self._array(plan._replace(unique=False))
         return object_value(
             ObjectSpec(
                 tuple(names),
