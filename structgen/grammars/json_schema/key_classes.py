@@ -128,10 +128,17 @@ def _concerned(one: KeyClass, obligation: Obligation) -> Iterator[KeyClass]:
 
 
 def meeting(algebra: Algebra, classes: Sequence[KeyClass], number: int, obligation: Obligation) -> list[KeyClass]:
-    """``classes``, and of each the part that meets ``obligation``, which has this number; they overlap."""
-    found = list(classes)
+    """``classes``, and of each the part that meets ``obligation``, which has this number.
+
+    They overlap where the value decides.
+    """
+    found: list[KeyClass] = []
     for one in classes:
-        for part in _concerned(one, obligation):
+        parts, rest = list(_concerned(one, obligation)), [one]
+        for part in parts if not obligation.said else ():
+            rest = [*_outside(rest, part.keys)]
+        found += rest
+        for part in parts:
             piece = part._replace(meets=one.meets | {number})
             for atom in obligation.atoms:
                 piece = _with_atom(piece, atom)
