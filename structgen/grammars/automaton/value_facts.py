@@ -165,12 +165,14 @@ def _further(spec: ObjectSpec, facts: _Known, single: int) -> list[tuple[int, in
 
     Those of the fewest tokens together, as `object_following` reckons.
     """
+    wanted = _wanted(spec)
+    short = spec.low - len(wanted)
+    if not spec.obligations and short <= 0:
+        return []
     others = [
         (other_tokens(spec, entry, facts, single), _member_growth(spec, one.value, facts))
         for entry, one in enumerate(spec.others)
     ]
-    wanted = _wanted(spec)
-    short = spec.low - len(wanted)
     if not spec.obligations:
         return _short(spec, facts, short, wanted, others)
     choices = [
@@ -218,7 +220,7 @@ def _closing_line(layout: Layout | None) -> int:
 
 def _wanted(spec: ObjectSpec) -> set[int]:
     """The declared keys, by place, that will be there."""
-    wanted, changed = set(spec.required), True
+    wanted, changed = set(spec.required), bool(spec.implications)
     while changed:
         then = {other for keys, other in spec.implications if keys <= wanted and other is not None}
         changed = not then <= wanted

@@ -28,6 +28,7 @@ from structgen.grammars.values import (
     Contains,
     Item,
     ObjectSpec,
+    ObjectValue,
     Others,
     array_value,
     object_value,
@@ -82,6 +83,7 @@ class Writer:
         self._unsupported = planner.algebra.unsupported
         self._rules: dict[Conjunction, Rule] = {}
         self._known_scalars: dict[object, Expr] = {}
+        self._known_objects: dict[ObjectSpec, Expr] = {}
         self._pending: list[tuple[Conjunction, _Body]] = []
 
     def write(self, root: Atom) -> Rule:
@@ -164,25 +166,25 @@ class Writer:
         if len(others) > _MAX_WAYS:
             raise GrammarLimitExceeded(f"an object has over {_MAX_WAYS} classes of other keys; use fewer patterns")
         # What is not declared cannot be there where there are no others; nor can what is no text, in any JSON.
-        values = {name: rule for name, rule in values.items() if rule is not None or (others and _is_text(name))}
+        if None in values.values():
+            values = {name: rule for name, rule in values.items() if rule is not None or (others and _is_text(name))}
         places = {name: place for place, name in enumerate(values)}
         low, high = counted_bounds(self._least(plan), plan.high, plan.pointer)
         if high is not None and not others and high >= len(values):
             high = None
-        return object_value(
-            ObjectSpec(
-                tuple(values),
-                tuple(values.values()),
-                tuple(others),
-                frozenset(places[name] for name in plan.required),
-                low,
-                high,
-                self._implications(plan, values),
-                plan.obligations,
-                self._ordered,
-                layout=self._layout,
-            )
+        spec = ObjectSpec(
+            tuple(values),
+            tuple(values.values()),
+            tuple(others),
+            frozenset([places[name] for name in plan.required]),
+            low,
+            high,
+            self._implications(plan, values),
+            plan.obligations,
+            self._ordered,
+            layout=self._layout,
         )
+        return self._known_objects.setdefault(spec, ObjectValue(spec))
 
     def _least(self, plan: ObjectPlan) -> int:
         """The members that must be there, beside what `ObjectSpec.required` says."""
