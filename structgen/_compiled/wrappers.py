@@ -95,7 +95,9 @@ class _Wrapper:
             name = builder.select(builder.icmp_signed("==", status, I64(number)), other, name)
         text = self._call("PyUnicode_FromString", POINTER, name)
         raiser = self._symbol("structgen_raise")
-        builder.ret(self._call("PyObject_CallFunctionObjArgs", POINTER, raiser, text, POINTER(None), variadic=2))
+        nothing = self._call("PyObject_CallFunctionObjArgs", POINTER, raiser, text, POINTER(None), variadic=2)
+        self._call("Py_DecRef", _ir.VoidType(), text)
+        builder.ret(nothing)
         builder.position_at_end(well)
 
     def _unless(self, holds: Any, wanted: str) -> None:
