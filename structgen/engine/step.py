@@ -12,11 +12,13 @@ A step is ragged: each row is one request with the tokens it computes now, many 
 
 from __future__ import annotations
 
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
-import torch
+
+if TYPE_CHECKING:  # who decides what a step computes needs no torch
+    import torch
 
 __all__ = ["CacheGroup", "PagedRunner", "StepBatch"]
 

@@ -72,7 +72,7 @@ def test_rotation_turns_pairs_as_complex_numbers(scaling):
     rope = DESCRIPTION.rope.__class__(500.0, scaling)
     frequencies = inverse_frequencies(rope, 8)
     heads = torch.randn(3, 2, 8, generator=torch.Generator().manual_seed(0))
-    rotated = rotate(heads, *rotation(frequencies, 5, 3))
+    rotated = rotate(heads, *rotation(frequencies, torch.arange(5, 8)))
     factor = scaling.factor if scaling else 1.0
     for token in range(3):
         for pair in range(4):

@@ -41,10 +41,9 @@ def _llama3(frequencies: torch.Tensor, scaling: Llama3Scaling) -> torch.Tensor:
     return (1.0 - kept) * frequencies / scaling.factor + kept * frequencies
 
 
-def rotation(frequencies: torch.Tensor, start: int, count: int) -> tuple[torch.Tensor, torch.Tensor]:
-    """Cosines and sines of ``count`` positions from ``start`` on, each float32 ``[count, 1, head_dim // 2]``."""
-    positions = torch.arange(start, start + count, dtype=torch.float32)
-    angles = torch.outer(positions, frequencies).unsqueeze(1)
+def rotation(frequencies: torch.Tensor, positions: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """Cosines and sines of positions ``[tokens]``, each float32 ``[tokens, 1, head_dim // 2]``."""
+    angles = torch.outer(positions.float(), frequencies).unsqueeze(1)
     return angles.cos(), angles.sin()
 
 

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections import deque
+from collections.abc import Callable, Iterator
+from typing import TypeAlias
+
 import torch
 from torch.nn import functional
 
@@ -12,11 +16,16 @@ from structgen.engine.models.linear import linear
 from structgen.engine.models.rope import inverse_frequencies, rotate, rotation
 from structgen.engine.models.weights import LayerWeights, ModelWeights
 
-__all__ = ["Transformer"]
+__all__ = ["Attend", "Transformer"]
+
+Attend: TypeAlias = "Callable[[int, torch.Tensor, torch.Tensor, torch.Tensor, Scores], torch.Tensor]"
+"""Keeps a layer's new keys and values, ``[tokens, kv_heads, head_dim]`` each, and attends with the new queries,
+``[tokens, heads, head_dim]``, over all that they see: ``[tokens, heads * head_dim]``. It is given the layer, queries,
+keys and values, and what becomes of their products."""
 
 
 class Transformer:
-    """A decoder's forward pass over one sequence.
+    """A decoder's forward pass.
 
     Parameters
     ----------
@@ -30,7 +39,10 @@ class Transformer:
         self._description = description
         self._weights = weights
         self._ropes = [description.rope_of(layer) for layer in range(description.num_hidden_layers)]
-        self._frequencies = {rope: inverse_frequencies(rope, description.head_dim) for rope in set(self._ropes)}
+        device = weights.embedding.device
+        self._frequencies = {
+            rope: inverse_frequencies(rope, description.head_dim).to(device) for rope in set(self._ropes)
+        }
         self._scores = Scores(description.score_scale, description.attention_softcap)
 
     def hidden_states(self, cache: KVCache, tokens: torch.Tensor) -> torch.Tensor:
@@ -48,22 +60,49 @@ class Transformer:
         torch.Tensor
             ``[tokens, hidden]``, normalized: what the output projection reads.
         """
-        count = tokens.shape[0]
+        count, windows = tokens.shape[0], self._description.sliding_windows
         cache.reserve(count)
-        angles = {rope: rotation(one, cache.length, count) for rope, one in self._frequencies.items()}
-        masks = {
-            window: attention_mask(count, cache.length + count, window)
-            for window in set(self._description.sliding_windows)
-        }
+        masks = {window: attention_mask(count, cache.length + count, window) for window in set(windows)}
+
+        def attend(
+            layer: int, queries: torch.Tensor, keys: torch.Tensor, values: torch.Tensor, scores: Scores
+        ) -> torch.Tensor:
+            keys, values = cache.write(layer, keys, values)
+            return attention(queries, keys, values, windows[layer], masks[windows[layer]], scores)
+
+        positions = torch.arange(cache.length, cache.length + count)
+        return self.run(tokens, positions, attend)
+
+    def run(self, tokens: torch.Tensor, positions: torch.Tensor, attend: Attend) -> torch.Tensor:
+        """Run all layers over tokens of any sequences, and return the last of :meth:`stages`."""
+        return deque(self.stages(tokens, positions, attend), maxlen=1).pop()
+
+    def stages(self, tokens: torch.Tensor, positions: torch.Tensor, attend: Attend) -> Iterator[torch.Tensor]:
+        """Run all layers over tokens of any sequences, and give the hidden states after each of them.
+
+        Parameters
+        ----------
+        tokens, positions : torch.Tensor
+            int64 ``[tokens]``: ids, and places in their sequences.
+        attend : Attend
+            Knows whose tokens they are, and which others each of them sees.
+
+        Yields
+        ------
+        torch.Tensor
+            ``[tokens, hidden]``: the embedded tokens, then what each layer makes of them, then these normalized, which
+            is what the output projection reads.
+        """
+        angles = {rope: rotation(one, positions) for rope, one in self._frequencies.items()}
         hidden = functional.embedding(tokens, self._weights.embedding) * self._description.embedding_scale
+        yield hidden
         for index, layer in enumerate(self._weights.layers):
-            window = self._description.sliding_windows[index]
             queries, keys, values = self._project(layer, hidden, angles[self._ropes[index]])
-            keys, values = cache.write(index, keys, values)
-            attended = attention(queries, keys, values, window, masks[window], self._scores)
+            attended = attend(index, queries, keys, values, self._scores)
             hidden = hidden + self._post_norm(linear(attended, layer.output), layer.output_norm)
             hidden = hidden + self._post_norm(self._mlp(layer, hidden), layer.down_norm)
-        return self._norm(hidden, self._weights.norm)
+            yield hidden
+        yield self._norm(hidden, self._weights.norm)
 
     def logits(self, hidden: torch.Tensor) -> torch.Tensor:
         """Project ``[tokens, hidden]`` to ``[tokens, vocab]``."""
