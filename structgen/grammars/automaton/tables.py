@@ -11,7 +11,8 @@ lays the tables out anew, larger, and calls again; what had been built is still 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import sys
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -360,9 +361,9 @@ class Tables:
         memory[: len(header)] = header
         return memory, header[::3]
 
-    def __del__(self) -> None:
+    def __del__(self, is_finalizing: Callable[[], bool] = sys.is_finalizing) -> None:
         memory = getattr(self, "memory", None)
-        if memory is None:  # there was none to be had
+        if memory is None or is_finalizing():  # there was none to be had; or this module is gone already
             return
         spans = self._spans()
         del self.memory, self._layout, self._counts
