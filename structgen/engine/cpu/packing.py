@@ -14,9 +14,10 @@ from structgen.engine.cpu.kernels.rows import FLOATS, GROUPS, PAIRS, QUADS, QUAD
 from structgen.engine.cpu.layout import BLOCK, GROUP
 from structgen.errors import InvalidRequest
 
-__all__ = ["QUANTIZATIONS", "Linear", "Memory", "bfloat16_bits", "integer_form", "pack"]
+__all__ = ["QUANTIZATIONS", "Linear", "Memory", "bfloat16_bits", "byte_form", "pack"]
 
-QUANTIZATIONS = ("fp32", "bf16", "int8", "int4")
+QUANTIZATIONS = ("fp32", "bf16", "int8", "w8a8", "int4")
+_INT16, _INT32 = 2**15 - 1, 2**31 - 1
 _PIECE = 64 << 20
 _ALIGNMENT = 64
 
@@ -60,6 +61,8 @@ class Linear(NamedTuple):
 
     form: int
     """Which kernel; see `kernels.rows` and `kernels.linear`."""
+    limit: int
+    """The greatest integer among its activations, 0 where they are floats."""
     weights: int
     blocks: int
     """Output channels over 16, rounded up."""
@@ -77,8 +80,8 @@ class Linear(NamedTuple):
         return FLOATS if self.form == SHORT_FLOATS else self.form
 
 
-def integer_form() -> int:
-    """How this processor multiplies bytes best."""
+def byte_form() -> int:
+    """How this processor multiplies bytes best; the sums are the same."""
     target = machine.target().split(",")
     if "+avx512vnni" in target:
         return QUADS
@@ -99,7 +102,8 @@ def pack(memory: Memory, weight: torch.Tensor, bias: torch.Tensor | None, quanti
     bias : torch.Tensor or None
         ``[out]``.
     quantization : str
-        ``"fp32"``, ``"bf16"``; ``"int8"``: a scale for each output channel; ``"int4"``: a scale and a minimum for each
+        ``"fp32"``, ``"bf16"``; ``"int8"``: a scale for each output channel, activations of as many bits as the sums
+        hold; ``"w8a8"``: the same with activations of 8 bits; ``"int4"``: a scale and a minimum for each
         channel and 32 inputs, in float16, which gives back exactly what a GGUF file of type Q4_1 holds whose scales
         are those of the least and the greatest in a block.
 
@@ -115,8 +119,10 @@ def pack(memory: Memory, weight: torch.Tensor, bias: torch.Tensor | None, quanti
     padded = np.zeros((blocks * BLOCK, depth), np.float32)
     padded[:features, :inputs] = weight.float().numpy()
     begin = scales = 0
-    if quantization == "int8":
-        form = integer_form()
+    limit = 0
+    if quantization in ("int8", "w8a8"):
+        form = PAIRS if quantization == "int8" else byte_form()
+        limit = 127 if quantization == "w8a8" else min(_INT16, _INT32 // (127 * depth))
         integers, of_channels = _int8(padded)
         data = _steps(integers, 2 if form == PAIRS else 4)
         scales = memory.place(of_channels)
@@ -125,7 +131,7 @@ def pack(memory: Memory, weight: torch.Tensor, bias: torch.Tensor | None, quanti
         elif form == QUADS_SIGNED:
             begin = memory.place(np.zeros(blocks * BLOCK, np.int32))
     elif quantization == "int4":
-        form, data = GROUPS, _int4(padded)
+        form, data, limit = GROUPS, _int4(padded), _INT16
     elif quantization == "bf16":
         form, data = SHORT_FLOATS, bfloat16_bits(_steps(padded, 1))
     else:
@@ -135,7 +141,7 @@ def pack(memory: Memory, weight: torch.Tensor, bias: torch.Tensor | None, quanti
         values = np.zeros(blocks * BLOCK, np.float32)
         values[:features] = bias.float().numpy()
         place_of_bias = memory.place(values)
-    return Linear(form, memory.place(data), blocks, depth, place_of_bias, scales, begin)
+    return Linear(form, limit, memory.place(data), blocks, depth, place_of_bias, scales, begin)
 
 
 def bfloat16_bits(values: Floats) -> npt.NDArray[np.uint16]:

@@ -86,9 +86,7 @@ def _check(description: ModelDescription) -> None:
     }
     for name, width in widths.items():
         if width % 16:
-            raise UnsupportedModel(
-                f"{name} is {width}; the compiled CPU path needs a multiple of 16"
-            )
+            raise UnsupportedModel(f"{name} is {width}; the compiled CPU path needs a multiple of 16")
 
 
 class _Emitter:
@@ -147,7 +145,13 @@ class _Emitter:
         norms = (self._floats(layer.query_norm), self._floats(layer.key_norm))
         self._add(PROJECT + pages.itemsize, *in_page, *heads, pages.page_size, self.qkv, *norms, self.eps)
         self._add(ATTEND + pages.itemsize, *in_page, *heads, pages.page_size, place.window or 0)
-        self._add(QUANTIZE, description.num_attention_heads * description.head_dim, output.depth, output.activations)
+        self._add(
+            QUANTIZE,
+            description.num_attention_heads * description.head_dim,
+            output.depth,
+            output.activations,
+            output.limit,
+        )
         self._linear(output, HIDDEN, description.hidden_size, adds=True)
 
     def _mlp(self, layer: LayerWeights) -> None:
@@ -155,7 +159,7 @@ class _Emitter:
         gate_up, down = self._pack(layer.gate_up), self._pack(layer.down)
         self._norm(layer.mlp_norm, gate_up)
         self._linear(gate_up, GATE_UP, 2 * width)
-        self._add(GATE, width, down.depth, down.activations, 2 * width)
+        self._add(GATE, width, down.depth, down.activations, 2 * width, down.limit)
         self._linear(down, HIDDEN, self.description.hidden_size, adds=True)
 
     def _head(self, weights: ModelWeights) -> None:
@@ -172,7 +176,9 @@ class _Emitter:
 
     def _norm(self, weight: torch.Tensor, reader: Linear, *, of_wanted: bool = False) -> None:
         width = self.description.hidden_size
-        self._add(NORM, self._floats(weight), width, reader.depth, self.eps, reader.activations, int(of_wanted))
+        self._add(
+            NORM, self._floats(weight), width, reader.depth, self.eps, reader.activations, int(of_wanted), reader.limit
+        )
 
     def _linear(self, one: Linear, target: int, stride: int, *, adds: bool = False, of_wanted: bool = False) -> None:
         flags = (int(adds), int(of_wanted))

@@ -35,8 +35,10 @@ class CpuRunner:
     loaded : LoadedModel
         The model; its weights are needed no more afterwards, but for the embedding with ``quantization="fp32"``.
     quantization : str
-        Of the linear layers: ``"fp32"``, ``"bf16"`` (activations stay float32), ``"int8"`` (W8A8) or ``"int4"``
-        (groups of 32, activations int8; the output projection in int8).
+        Of the linear layers: ``"fp32"``, ``"bf16"`` (activations stay float32), ``"int8"`` (a scale for
+        each channel; activations have a scale for each row and 16 bits, or as many as sums of 32 bits allow),
+        ``"w8a8"`` (the same with activations of 8 bits, which is faster where the processor multiplies bytes, and
+        less exact) or ``"int4"`` (groups of 32 inputs; the output projection in int8).
     kv : str
         What keys and values are stored as: ``"fp32"``, ``"bf16"`` or ``"int8"`` (a scale for each head and token).
     page_size : int

@@ -1,10 +1,11 @@
 """Operations row by row: embedding, RMSNorm, SwiGLU, and what linear layers read: activations, quantized or not.
 
-Activations are in one of four forms, each row followed by zeros up to a multiple of 32 values:
+Activations are in one of five forms, each row followed by zeros up to a multiple of 32 values:
 
 - `FLOATS`: float32, for float weights.
-- `PAIRS`: ``q = round(x / s)``, ``s = max |x| / 127``, as int16, which the product of pairs takes; ``s`` in `SCALES`.
-- `QUADS`: the same as uint8, ``q + 128``, or int8 where the processor multiplies signed bytes.
+- `PAIRS`: ``q = round(x / s)``, ``s = max |x| / limit``, as int16, which the product of pairs takes; ``s`` in `SCALES`.
+  The limit is 127, or as much as the sums of a layer hold: more bits cost nothing there.
+- `QUADS`: with a limit of 127, as uint8, ``q + 128``; `QUADS_SIGNED`: as int8, for a processor that takes these.
 - `GROUPS`: as PAIRS, with an ``s`` for each 32 values, and ``s * sum(q)`` beside it in `SUMS`.
 
 A value that is not finite makes its row's scale NaN, so that it is seen in the end.
@@ -100,7 +101,7 @@ def norm(operands: Address, step: Address, member: int) -> None:
     """RMSNorm of `HIDDEN`, as activations: ``x / sqrt(mean(x * x) + eps) * weight``.
 
     Operands: weight (float32, behind it zeros), width, width with zeros, eps (the bits of a float32), form, 1 for the
-    rows whose logits are wanted or 0 for all.
+    rows whose logits are wanted or 0 for all, limit.
     """
     weight, width, padded = number(operands, 2), number(operands, 3), number(operands, 4)
     eps, form, of_wanted = number(operands, 5), number(operands, 6), number(operands, 7)
@@ -118,14 +119,14 @@ def norm(operands: Address, step: Address, member: int) -> None:
         for place in range(0, width, 16):
             value = read(F32x16, hidden + 4 * place) * factor * read(F32x16, weight + 4 * place)
             write(F32x16, scratch + 4 * place, value)
-        finish(form, scratch, width, padded, step, row)
+        finish(form, number(operands, 8), scratch, width, padded, step, row)
 
 
 @inner
 def gate(operands: Address, step: Address, member: int) -> None:
     """SwiGLU of `GATE_UP`, as activations: ``gate / (1 + exp(-gate)) * up``.
 
-    Operands: width of each, width with zeros, form, stride of a row.
+    Operands: width of each, width with zeros, form, stride of a row, limit.
     """
     width, padded, form, stride = (number(operands, 2), number(operands, 3), number(operands, 4), number(operands, 5))
     tokens, members, scratch = number(step, TOKENS), number(step, MEMBERS), scratch_of(step, member)
@@ -135,23 +136,23 @@ def gate(operands: Address, step: Address, member: int) -> None:
             opened = read(F32x16, source + 4 * place)
             passed = opened / (exponential(-opened) + 1.0) * read(F32x16, source + 4 * (width + place))
             write(F32x16, scratch + 4 * place, passed)
-        finish(form, scratch, width, padded, step, row)
+        finish(form, number(operands, 6), scratch, width, padded, step, row)
 
 
 @inner
 def quantize(operands: Address, step: Address, member: int) -> None:
-    """What attention found, as activations. Operands: width, width with zeros, form."""
+    """What attention found, as activations. Operands: width, width with zeros, form, limit."""
     width, padded, form = number(operands, 2), number(operands, 3), number(operands, 4)
     tokens, members, scratch = number(step, TOKENS), number(step, MEMBERS), scratch_of(step, member)
     for row in range(share_begin(tokens, member, members), share_begin(tokens, member + 1, members)):
         source = number(step, ATTENDED) + 4 * row * width
         for place in range(0, width, 16):
             write(F32x16, scratch + 4 * place, read(F32x16, source + 4 * place))
-        finish(form, scratch, width, padded, step, row)
+        finish(form, number(operands, 5), scratch, width, padded, step, row)
 
 
 @inner
-def finish(form: int, values: Address, width: int, padded: int, step: Address, row: int) -> None:
+def finish(form: int, limit: int, values: Address, width: int, padded: int, step: Address, row: int) -> None:
     """Write a row of activations; ``values`` has room up to ``padded``."""
     for place in range(width, padded):
         write(F32, values + 4 * place, 0.0)
@@ -164,12 +165,12 @@ def finish(form: int, values: Address, width: int, padded: int, step: Address, r
         for group in range(groups):
             place = row * padded + group * GROUP
             target = number(step, ACTIVATIONS) + 2 * place
-            scale = scale_of(values + 4 * group * GROUP, GROUP)
+            scale = scale_of(values + 4 * group * GROUP, GROUP, limit)
             found = quantized(PAIRS, values + 4 * group * GROUP, GROUP, scale, target)
             write(F32, number(step, SCALES) + 4 * (row * groups + group), scale)
             write(F32, number(step, SUMS) + 4 * (row * groups + group), scale * found)
     else:
-        scale = scale_of(values, padded)
+        scale = scale_of(values, padded, limit)
         write(F32, number(step, SCALES) + 4 * row, scale)
         if form == PAIRS:
             quantized(PAIRS, values, padded, scale, number(step, ACTIVATIONS) + 2 * row * padded)
@@ -180,21 +181,21 @@ def finish(form: int, values: Address, width: int, padded: int, step: Address, r
 
 
 @inner
-def scale_of(values: Address, count: int) -> float:
-    """``max |x| / 127``; NaN where one is not finite."""
+def scale_of(values: Address, count: int, limit: int) -> float:
+    """``max |x| / limit``; NaN where one is not finite."""
     most, faults = splat(F32x16, 0.0), splat(F32x16, 0.0)
     for place in range(0, count, 16):
         value = read(F32x16, values + 4 * place)
         most = maximum(most, absolute(value))
         faults = fused(value, splat(F32x16, 0.0), faults)
-    return largest(most) * (1.0 / 127.0) + total(faults)
+    return largest(most) * (1.0 / as_float(limit)) + total(faults)
 
 
 @inner
 def quantized(form: Static, values: Address, count: int, scale: float, target: Address) -> int:
     """Write ``round(x / scale)``, and give their sum."""
     inverse = 0.0
-    if scale > 0.0:
+    if scale > 1e-30:
         inverse = 1.0 / scale
     found = splat(I32x16, 0)
     for place in range(0, count, 16):
