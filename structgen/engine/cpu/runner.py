@@ -211,7 +211,7 @@ class CpuRunner:
         while self._known_angles < positions:
             first = self._known_angles
             count = min(_ANGLES_AT_ONCE, self.max_model_len - first)
-            cosines, sines = rotation(self._frequencies, first, count)
+            cosines, sines = rotation(self._frequencies, torch.arange(first, first + count))
             self._angles[first : first + count] = torch.cat((cosines, sines), dim=2)[:, 0].numpy()
             self._known_angles += count
 
