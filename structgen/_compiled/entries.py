@@ -12,7 +12,7 @@ from typing import Any
 
 from structgen._compiled import machine, store
 
-__all__ = ["Entry", "Inlined", "Inner", "add_entry", "prepare", "rare_functions"]
+__all__ = ["Entry", "Inlined", "Inner", "Instruction", "add_entry", "prepare", "rare_functions"]
 
 _log = logging.getLogger("structgen")
 
@@ -53,6 +53,17 @@ class Inlined(Inner):
 
     def __call__(self, *arguments: Any) -> Any:
         return self.__wrapped__(*arguments)
+
+
+class Instruction:
+    """A function for compiled code alone, which `instructions` writes: it has one of the same name."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        functools.update_wrapper(self, function)
+        self.name = function.__name__
+
+    def __call__(self, *arguments: Any) -> Any:
+        raise TypeError(f"{self.name} is for compiled code to call")
 
 
 _waiting: dict[str, dict[str, Entry]] = {}

@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 
 from structgen._compiled.emit import emit
-from structgen._compiled.entries import Inlined
+from structgen._compiled.entries import Inlined, Instruction
 from structgen._compiled.kinds import (
     BOOL,
+    FLOAT,
     I1,
     I8,
     I32,
@@ -24,9 +25,13 @@ from structgen._compiled.kinds import (
     WORD,
     Array,
     Kind,
+    Registers,
     Tuple,
     Value,
+    Vector,
+    element_type,
     joined,
+    kind_named,
     types_of,
 )
 
@@ -34,8 +39,23 @@ _ir: Any = importlib.import_module("llvmlite.ir")
 
 __all__ = ["Expressions"]
 
+_FLOAT_OPERATIONS = {"Add": "fadd", "Sub": "fsub", "Mult": "fmul", "Div": "fdiv"}
+_INTEGER_OPERATIONS = {
+    "Add": "add", "Sub": "sub", "Mult": "mul", "BitAnd": "and_", "BitOr": "or_", "BitXor": "xor", "LShift": "shl",
+    "RShift": "ashr",
+}  # fmt: skip
 _COMPARISONS = {"Eq": "==", "NotEq": "!=", "Lt": "<", "LtE": "<=", "Gt": ">", "GtE": ">="}
 _OPERATIONS = {"Add": "add", "Sub": "sub", "Mult": "mul", "BitAnd": "and_", "BitOr": "or_", "BitXor": "xor"}
+_FOLDED_COMPARISONS: dict[str, Callable[[int, int], bool]] = {
+    "Eq": int.__eq__, "NotEq": int.__ne__, "Lt": int.__lt__, "LtE": int.__le__, "Gt": int.__gt__, "GtE": int.__ge__,
+}  # fmt: skip
+_FOLDED: dict[str, Callable[[int, int], int]] = {
+    "Add": int.__add__,
+    "Sub": int.__sub__,
+    "Mult": int.__mul__,
+    "FloorDiv": int.__floordiv__,
+    "Mod": int.__mod__,
+}
 _LARGEST_ON_STACK = 4096
 
 Room = tuple[Kind, list[Any]]
@@ -56,6 +76,7 @@ class Expressions:
 
     def __init__(self) -> None:
         self.variables: dict[str, Room] = {}
+        self.constants: dict[str, Value] = {}
 
     # Values and where they are kept
 
@@ -91,6 +112,8 @@ class Expressions:
             return Value(BOOL, (self.builder.icmp_signed("!=", value.parts[0], I64(0)),))
         if value.kind == BOOL and kind in (INT, WORD):
             return Value(kind, (self.builder.zext(value.parts[0], I64),))
+        if value.kind == INT and kind == FLOAT:
+            return Value(FLOAT, (self.builder.sitofp(value.parts[0], element_type("float32")),))
         if {value.kind, kind} == {INT, WORD}:
             return Value(kind, value.parts)
         raise TypeError(f"{self.callee.name}: {value.kind} where {kind} must be")
@@ -126,22 +149,23 @@ class Expressions:
             self.fail(status)
 
     @contextlib.contextmanager
-    def counting(self, first: Any, end: Any, step: int) -> Generator[Any]:
-        """A loop; its body is what is written meanwhile."""
+    def counting(self, first: Any, end: Any, step: Any) -> Generator[Any]:
+        """A loop, upwards where its step is no constant; its body is what is written meanwhile."""
+        is_down = isinstance(step, _ir.Constant) and step.constant < 0
         test, body, following, after = (self.block(name) for name in ("for", "body", "next", "endfor"))
         place = self.room(INT)
         self.put(place, Value(INT, (first,)))
         self.builder.branch(test)
         self.builder.position_at_end(test)
         index = self.get(place).parts[0]
-        self.builder.cbranch(self.builder.icmp_signed("<" if step > 0 else ">", index, end), body, after)
+        self.builder.cbranch(self.builder.icmp_signed(">" if is_down else "<", index, end), body, after)
         self.builder.position_at_end(body)
         self.loops.append((following, after))
         yield index
         self.loops.pop()
         self.go(following)
         self.builder.position_at_end(following)
-        self.put(place, Value(INT, (self.builder.add(index, I64(step)),)))
+        self.put(place, Value(INT, (self.builder.add(index, step),)))
         self.builder.branch(test)
         self.builder.position_at_end(after)
 
@@ -207,9 +231,13 @@ class Expressions:
             return Value(BOOL, (I1(int(value)),))
         if isinstance(value, int):
             return Value(INT, (I64((value + 2**63) % 2**64 - 2**63),))
+        if isinstance(value, float):
+            return Value(FLOAT, (_ir.Constant(element_type("float32"), float(np.float32(value))),))
         raise self.unknown(node)
 
     def of_Name(self, node: ast.Name) -> Value:  # noqa: N802
+        if node.id in self.constants:
+            return self.constants[node.id]
         if node.id in self.variables:
             return self.get(self.variables[node.id])
         return self._constant(self.callee.lookup(node.id), node)
@@ -221,7 +249,12 @@ class Expressions:
     def of_UnaryOp(self, node: ast.UnaryOp) -> Value:  # noqa: N802
         if isinstance(node.op, ast.Not):
             return Value(BOOL, (self.builder.not_(self.coerced(self.value(node.operand), BOOL).parts[0]),))
-        number = self.number(node.operand)
+        operand = self.value(node.operand)
+        if isinstance(node.op, ast.USub) and (operand.kind == FLOAT or isinstance(operand.kind, Vector)):
+            is_float = not isinstance(operand.kind, Vector) or operand.kind.dtype == "float32"
+            negated = self.builder.fneg if is_float else self.builder.neg
+            return Value(operand.kind, (negated(operand.parts[0]),))
+        number = self.coerced(operand, INT).parts[0]
         if isinstance(node.op, ast.USub):
             known = isinstance(number, _ir.Constant)
             return Value(INT, (I64(-number.constant) if known else self.builder.neg(number),))
@@ -240,8 +273,13 @@ class Expressions:
         name = type(operator).__name__
         if left.kind == right.kind == BOOL and name in ("BitAnd", "BitOr", "BitXor"):
             return Value(BOOL, (getattr(self.builder, _OPERATIONS[name])(left.parts[0], right.parts[0]),))
+        if any(one.kind == FLOAT or isinstance(one.kind, Vector) for one in (left, right)):
+            return self._elementwise(name, left, right)
         kind = WORD if WORD in (left.kind, right.kind) else INT
         a, b = (self.coerced(one, kind).parts[0] for one in (left, right))
+        are_known = kind == INT and isinstance(a, _ir.Constant) and isinstance(b, _ir.Constant)
+        if are_known and name in _FOLDED and (b.constant or name in _OPERATIONS):
+            return Value(INT, (I64((_FOLDED[name](a.constant, b.constant) + 2**63) % 2**64 - 2**63),))
         if name in _OPERATIONS:
             return Value(kind, (getattr(self.builder, _OPERATIONS[name])(a, b),))
         if name == "LShift":
@@ -251,6 +289,42 @@ class Expressions:
         if name in ("FloorDiv", "Mod") and kind == INT:
             return Value(INT, (self._divided(a, b, name),))
         raise TypeError(f"{name} of {left.kind} and {right.kind}")
+
+    def _elementwise(self, name: str, left: Value, right: Value) -> Value:
+        """An operation on floats, or on vectors lane by lane; a number beside a vector counts for every lane."""
+        (a, b), kind = self.alike(left, right)
+        dtype = kind.dtype if isinstance(kind, Vector) else "float32"
+        operations = _FLOAT_OPERATIONS if dtype == "float32" else _INTEGER_OPERATIONS
+        if name not in operations:
+            raise TypeError(f"{name} of {left.kind} and {right.kind}")
+        operation = "lshr" if name == "RShift" and dtype.startswith("u") else operations[name]
+        return Value(kind, (getattr(self.builder, operation)(a, b),))
+
+    def alike(self, left: Value, right: Value) -> tuple[tuple[Any, Any], Kind]:
+        """Both as one kind, that of the vector among them."""
+        kinds = [one.kind for one in (left, right) if isinstance(one.kind, Vector)]
+        kind = kinds[0] if kinds else FLOAT
+        if any(one != kind for one in kinds):
+            raise TypeError(f"{left.kind} with {right.kind}")
+        return tuple(self.spread(one, kind) for one in (left, right)), kind
+
+    def spread(self, value: Value, kind: Kind) -> Any:
+        """A number in every lane."""
+        if not isinstance(kind, Vector) or value.kind == kind:
+            return self.coerced(value, kind).parts[0]
+        element = element_type(kind.dtype)
+        if kind.dtype == "float32":
+            number = self.coerced(value, FLOAT).parts[0]
+        else:
+            number = self.coerced(value, INT).parts[0]
+            is_known = isinstance(number, _ir.Constant)
+            number = element(number.constant) if is_known else self.builder.trunc(number, element)
+        if isinstance(number, _ir.Constant) and isinstance(number.constant, (int, float)):
+            return _ir.Constant(kind.type, [number.constant] * kind.lanes)
+        undefined = _ir.Constant(kind.type, _ir.Undefined)
+        single = self.builder.insert_element(undefined, number, I32(0))
+        places = _ir.Constant(_ir.VectorType(I32, kind.lanes), [0] * kind.lanes)
+        return self.builder.shuffle_vector(single, undefined, places)
 
     def _divided(self, number: Any, divisor: Any, name: str) -> Any:
         """Rounded down, as Python does."""
@@ -275,13 +349,53 @@ class Expressions:
             for one in right.elts:
                 found = self.builder.or_(found, self._compared(ast.Eq(), left, self.value(one)))
             return Value(BOOL, (found if isinstance(operator, ast.In) else self.builder.not_(found),))
-        return Value(BOOL, (self._compared(operator, left, self.value(right)),))
+        other = self.value(right)
+        found = self._compared(operator, left, other)
+        lanes = next((one.kind.lanes for one in (left, other) if isinstance(one.kind, Vector)), 0)
+        return Value(Vector("bool", lanes) if lanes else BOOL, (found,))
 
     def _compared(self, operator: ast.cmpop, left: Value, right: Value) -> Any:
+        if any(one.kind == FLOAT or isinstance(one.kind, Vector) for one in (left, right)):
+            return self._compared_by_lanes(operator, left, right)
         kind = WORD if WORD in (left.kind, right.kind) else INT
         a, b = (self.coerced(one, kind).parts[0] for one in (left, right))
+        if kind == INT and isinstance(a, _ir.Constant) and isinstance(b, _ir.Constant):
+            return I1(int(_FOLDED_COMPARISONS[type(operator).__name__](a.constant, b.constant)))
         compare = self.builder.icmp_unsigned if kind == WORD else self.builder.icmp_signed
         return compare(_COMPARISONS[type(operator).__name__], a, b)
+
+    def _compared_by_lanes(self, operator: ast.cmpop, left: Value, right: Value) -> Any:
+        (a, b), kind = self.alike(left, right)
+        name = _COMPARISONS[type(operator).__name__]
+        if kind == FLOAT or (isinstance(kind, Vector) and kind.dtype == "float32"):
+            return (self.builder.fcmp_unordered if name == "!=" else self.builder.fcmp_ordered)(name, a, b)
+        return self.builder.icmp_signed(name, a, b)
+
+    def known_truth(self, node: ast.expr) -> bool | None:
+        """Whether a condition holds that constants decide; ``None`` where they do not."""
+        if isinstance(node, ast.Compare) and len(node.ops) == 1 and not isinstance(node.ops[0], (ast.In, ast.NotIn)):
+            left, right = self._known(node.left), self._known(node.comparators[0])
+            if left is not None and right is not None:
+                return _FOLDED_COMPARISONS[type(node.ops[0]).__name__](left, right)
+        if isinstance(node, ast.Call) and isinstance(self._called(node.func), Instruction):
+            truth = self.value(node)
+            if truth.kind == BOOL and isinstance(truth.parts[0], _ir.Constant):
+                return bool(truth.parts[0].constant)
+        return None
+
+    def _known(self, node: ast.expr) -> int | None:
+        if isinstance(node, ast.Name) and node.id in self.constants:
+            return int(self.constants[node.id].parts[0].constant)
+        if isinstance(node, ast.Name) and node.id not in self.variables:
+            known = self.callee.lookup(node.id)
+            return known if isinstance(known, int) else None
+        if isinstance(node, ast.Constant) and isinstance(node.value, int):
+            return node.value
+        if isinstance(node, ast.BinOp) and type(node.op).__name__ in _FOLDED:
+            left, right = self._known(node.left), self._known(node.right)
+            if left is not None and right is not None:
+                return _FOLDED[type(node.op).__name__](left, right)
+        return None
 
     def _by_branches(self, node: ast.expr) -> Value:
         blocks = self.block("true"), self.block("false")
@@ -322,6 +436,8 @@ class Expressions:
     # Elements
 
     def of_Subscript(self, node: ast.Subscript) -> Value:  # noqa: N802
+        if room := self.register(node):
+            return self.get(room)
         whole = self.value(node.value)
         if isinstance(whole.kind, Tuple):
             place: int = self.number(node.slice).constant
@@ -333,6 +449,19 @@ class Expressions:
             row = self.builder.gep(data, [self.builder.mul(self.number(node.slice), columns)])
             return Value(Array(whole.kind.dtype, 1), (row, columns))
         return self.read_element(*self.element_place(node))
+
+    def register(self, node: ast.expr) -> Room | None:
+        """One of a row of registers, ``None`` where ``node`` is something else."""
+        if not (isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name)):
+            return None
+        room = self.variables.get(node.value.id)
+        if room is None or not isinstance(room[0], Registers):
+            return None
+        row, place = room[0], self.number(node.slice)
+        if not isinstance(place, _ir.Constant) or not 0 <= place.constant < row.length:
+            raise self.unknown(node)
+        width = len(types_of(row.kind))
+        return row.kind, room[1][place.constant * width : (place.constant + 1) * width]
 
     def _slice(self, array: Value, node: ast.Slice) -> Value:
         data, length = array.parts
@@ -355,15 +484,20 @@ class Expressions:
         return array.kind, self.builder.gep(array.parts[0], [place])
 
     def read_element(self, kind: Array, pointer: Any) -> Value:
-        """The element as an integer."""
+        """The element, as an integer where it is one."""
         element = self.builder.load(pointer)
+        if kind.dtype == "float32":
+            return Value(FLOAT, (element,))
         if kind.dtype == "int64":
             return Value(INT, (element,))
-        widen = self.builder.zext if kind.dtype == "uint8" else self.builder.sext
+        widen = self.builder.zext if kind.dtype.startswith("u") else self.builder.sext
         return Value(INT, (widen(element, I64),))
 
     def write_element(self, kind: Array, pointer: Any, value: Value) -> None:
         """Set an element."""
+        if kind.dtype == "float32":
+            self.builder.store(self.coerced(value, FLOAT).parts[0], pointer)
+            return
         number = self.coerced(value, INT).parts[0]
         self.builder.store(number if kind.dtype == "int64" else self.builder.trunc(number, kind.element), pointer)
 
@@ -377,6 +511,8 @@ class Expressions:
         callee = self.unit.callee(called)
         if callee is not None:
             return self._call(callee, [self.value(one) for one in node.args])
+        if isinstance(called, Instruction):
+            return self._instruction(called, node)
         if called in (np.empty, np.zeros):
             return self._new_array(node, is_zero=called is np.zeros)
         if called is ord and isinstance(node.args[0], ast.Constant):
@@ -389,7 +525,11 @@ class Expressions:
         if called is np.int32:
             number = self.builder.trunc(self.coerced(values[0], INT).parts[0], I32)
             return Value(INT, (self.builder.sext(number, I64),))
+        if called is np.float32:
+            return self.coerced(values[0], FLOAT)
         kinds: dict[Any, Kind] = {int: INT, np.int64: INT, np.uint64: WORD, bool: BOOL}
+        if called is int and values[0].kind == FLOAT:
+            return Value(INT, (self.builder.fptosi(values[0].parts[0], I64),))
         if called in kinds:
             return self.coerced(values[0], kinds[called])
         raise self.unknown(node)
@@ -401,7 +541,28 @@ class Expressions:
             return self.callee.lookup(node.id)
         raise self.unknown(node)
 
+    def _instruction(self, called: Instruction, node: ast.Call) -> Value:
+        write = getattr(importlib.import_module("structgen._compiled.instructions"), called.name)
+        try:
+            return write(self, *(self._operand(one) for one in node.args))
+        except TypeError as error:
+            raise self.unknown(node) from error
+
+    def _operand(self, node: ast.expr) -> Value | Kind | str:
+        """A value, a kind by its name, or a text."""
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            return node.value
+        if isinstance(node, ast.Name) and node.id not in self.variables and node.id not in self.constants:
+            named = self.callee.lookup(node.id)
+            return kind_named(named) if isinstance(named, str) else self._constant(named, node)
+        return self.value(node)
+
     def _call(self, callee: Any, values: list[Value]) -> Value:
+        if callee.is_template:
+            places: list[int] = callee.places_of_statics
+            statics = tuple(int(values[place].parts[0].constant) for place in places)
+            values = [value for place, value in enumerate(values) if place not in places]
+            callee = self.unit.special(callee, statics)
         arguments = [self.own_arena()] if callee.makes_arrays else []
         for value, kind in zip(values, callee.arguments.values(), strict=True):
             arguments += self.coerced(value, kind).parts

@@ -1,8 +1,9 @@
-"""What compiled code computes with: integers, truth values, 64 unsigned bits, arrays, and tuples of these."""
+"""What compiled code computes with: numbers, truth values, vectors of these, arrays, and several of them together."""
 
 from __future__ import annotations
 
 import importlib
+import re
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -10,6 +11,7 @@ _ir: Any = importlib.import_module("llvmlite.ir")
 
 __all__ = [
     "BOOL",
+    "FLOAT",
     "I1",
     "I8",
     "I32",
@@ -20,8 +22,13 @@ __all__ = [
     "WORD",
     "Array",
     "Kind",
+    "Registers",
+    "Scalar",
     "Tuple",
     "Value",
+    "Vector",
+    "bits_of",
+    "element_type",
     "joined",
     "kind_named",
     "types_of",
@@ -31,8 +38,41 @@ I1, I8, I32, I64 = (_ir.IntType(bits) for bits in (1, 8, 32, 64))
 POINTER = I8.as_pointer()
 
 
-class _Scalar(NamedTuple):
+_ELEMENTS = {
+    "float32": _ir.FloatType(),
+    "float16": _ir.HalfType(),
+    **{f"{sign}int{bits}": _ir.IntType(bits) for sign in ("", "u") for bits in (8, 16, 32, 64)},
+    "bool": I1,
+}
+_LETTERS = {"F": "float", "I": "int", "U": "uint"}
+
+
+def element_type(dtype: str) -> Any:
+    """The LLVM type of a number in memory or in a vector."""
+    return _ELEMENTS[dtype]
+
+
+def bits_of(dtype: str) -> int:
+    """How many bits a number of this dtype has."""
+    return int(re.sub(r"[a-z]+", "", dtype))
+
+
+class Scalar(NamedTuple):
+    """One number: as compiled code computes with it (`INT` and its like), or of a dtype, as it lies in memory."""
+
     name: str
+
+
+class Vector(NamedTuple):
+    """Numbers side by side, in as many registers as they need."""
+
+    dtype: str
+    lanes: int
+
+    @property
+    def type(self) -> Any:
+        """The LLVM type."""
+        return _ir.VectorType(element_type(self.dtype), self.lanes)
 
 
 class Array(NamedTuple):
@@ -44,12 +84,12 @@ class Array(NamedTuple):
     @property
     def element(self) -> Any:
         """The LLVM type of an element."""
-        return _ir.IntType(8 * self.itemsize)
+        return element_type(self.dtype)
 
     @property
     def itemsize(self) -> int:
         """Bytes of an element."""
-        return {"uint8": 1, "int32": 4, "int64": 8}[self.dtype]
+        return bits_of(self.dtype) // 8
 
 
 class Tuple(NamedTuple):
@@ -58,14 +98,26 @@ class Tuple(NamedTuple):
     items: tuple[Kind, ...]
 
 
-Kind = _Scalar | Array | Tuple
-INT, BOOL, WORD, NONE = (_Scalar(name) for name in ("int", "bool", "uint64", "None"))
+class Registers(NamedTuple):
+    """A row of values of one kind that live in registers: only constants count in it."""
+
+    kind: Kind
+    length: int
+
+
+Kind = Scalar | Vector | Array | Tuple | Registers
+INT, BOOL, WORD, FLOAT, NONE = (Scalar(name) for name in ("int", "bool", "uint64", "float", "None"))
 
 _NAMED: dict[str, Kind] = {
     "None": NONE,
     "bool": BOOL,
     "int": INT,
+    "float": FLOAT,
     "Memory": INT,
+    "Address": INT,
+    "Float32Array": Array("float32", 1),
+    "Int8Array": Array("int8", 1),
+    "Int16Array": Array("int16", 1),
     "Int32Array": Array("int32", 1),
     "Int32Table": Array("int32", 2),
     "Int64Array": Array("int64", 1),
@@ -75,9 +127,13 @@ _NAMED: dict[str, Kind] = {
 
 
 def kind_named(annotation: str) -> Kind:
-    """The kind that an annotation names."""
+    """The kind that an annotation names: one of the table's, a tuple of them, or ``I16x32`` and the like."""
     if annotation.startswith("tuple["):
         return Tuple(tuple(_NAMED[name.strip()] for name in annotation[6:-1].split(",")))
+    vector = re.fullmatch(r"([FIU])(\d+)(?:x(\d+))?", annotation)
+    if vector:
+        dtype = f"{_LETTERS[vector[1]]}{vector[2]}"
+        return Vector(dtype, int(vector[3])) if vector[3] else Scalar(dtype)
     return _NAMED[annotation]
 
 
@@ -87,7 +143,11 @@ def types_of(kind: Kind) -> list[Any]:
         return [kind.element.as_pointer(), *[I64] * kind.ndim]
     if isinstance(kind, Tuple):
         return [one for item in kind.items for one in types_of(item)]
-    return {"int": [I64], "uint64": [I64], "bool": [I1], "None": []}[kind.name]
+    if isinstance(kind, Registers):
+        return types_of(kind.kind) * kind.length
+    if isinstance(kind, Vector):
+        return [kind.type]
+    return {"int": [I64], "uint64": [I64], "float": [element_type("float32")], "bool": [I1], "None": []}[kind.name]
 
 
 def joined(kinds: Sequence[Kind]) -> Kind:

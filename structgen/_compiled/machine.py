@@ -82,7 +82,7 @@ _OBJECTS: dict[str, object] = {
     "TypeError": TypeError,
     "ndarray": np.ndarray,
     "raise": _raise,
-    **{name: np.dtype(name) for name in ("int32", "int64", "uint8")},
+    **{name: np.dtype(name) for name in ("float32", "int8", "int16", "int32", "int64", "uint8")},
 }
 """What machine code refers to, by ``structgen_`` and this name."""
 

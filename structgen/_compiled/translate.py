@@ -1,9 +1,11 @@
-"""Python to LLVM IR: functions of one signature over integers and arrays, which is all that the automata need.
+"""Python to LLVM IR: functions of one signature over numbers, vectors and arrays.
 
 Statements: assignments, ``if``, ``while``, ``for`` over ``range``, ``return``, ``raise`` of a class. An integer has 64
 bits and wraps; an element is read as one and cut where it is written. An index is not checked, and no negative one
 counts from the end. What a name is bound to in the module is a constant. ``np.empty`` and ``np.zeros`` make arrays
-that live until the function returns, or its caller where it returns arrays itself.
+that live until the function returns, or its caller where it returns arrays itself. Over ``unrolled`` a loop is written
+out, its variable a constant in each turn; an argument that is annotated ``Static`` is a constant too, and the function
+is compiled for each value that it is called with. An ``if`` that constants decide leaves one branch.
 
 A function that may raise returns a number besides: 0, or the place of the class in `Unit.raised`, from 1.
 """
@@ -14,7 +16,7 @@ import ast
 import importlib
 import inspect
 import textwrap
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from structgen._compiled.entries import Entry, Inlined, Inner, rare_functions
@@ -40,15 +42,19 @@ __all__ = ["Callee", "Unit"]
 class Callee:
     """A function of the unit: its source, its signature and, once asked for, its IR."""
 
-    def __init__(self, function: Callable[..., object]) -> None:
+    def __init__(self, function: Callable[..., object], statics: tuple[int, ...] = ()) -> None:
         self.function = function
-        self.name = f"{function.__module__}.{function.__qualname__}"
+        self.name = f"{function.__module__}.{function.__qualname__}{list(statics) if statics else ''}"
         (tree,) = ast.parse(textwrap.dedent(inspect.getsource(function))).body
         assert isinstance(tree, ast.FunctionDef)
         self.tree = tree
         annotations = dict(function.__annotations__)
         self.result = kind_named(annotations.pop("return"))
-        self.arguments = {name: kind_named(kind) for name, kind in annotations.items()}
+        names = [name for name, kind in annotations.items() if kind == "Static"]
+        self.is_template = bool(names) and not statics
+        self.statics = dict(zip(names, statics, strict=not self.is_template))
+        self.places_of_statics = [place for place, name in enumerate(annotations) if name in names]
+        self.arguments = {name: kind_named(kind) for name, kind in annotations.items() if name not in names}
         self.makes_arrays = _has_array(self.result)
         self.may_raise = False
         self.code: Any = None
@@ -66,20 +72,33 @@ def _has_array(kind: Kind) -> bool:
 class Unit:
     """The functions that some entries need, in one LLVM module."""
 
-    def __init__(self, module: Any) -> None:
-        self.module = module
+    def __init__(self, module: Any, features: Collection[str] = ()) -> None:
+        self.module, self.features = module, features
         self.raised: list[type[BaseException]] = []
         self._callees: dict[Callable[..., object], Callee] = {}
+        self._special: dict[tuple[Callable[..., object], tuple[int, ...]], Callee] = {}
+        self._waiting: list[Callee] = []
 
     def add(self, functions: Mapping[str, Callable[..., object]]) -> dict[str, Callee]:
         """Translate ``functions`` and what they call."""
         entries = {name: self._find(function) for name, function in functions.items()}
         self._note_who_raises()
-        for callee in self._callees.values():
+        self._waiting = [callee for callee in self._callees.values() if not callee.is_template]
+        for callee in self._waiting:
             callee.code = self._declare(callee)
-        for callee in self._callees.values():
-            _Body(self, callee).write()
+        while self._waiting:
+            _Body(self, self._waiting.pop()).write()
         return entries
+
+    def special(self, template: Callee, statics: tuple[int, ...]) -> Callee:
+        """The callee for these constants."""
+        key = template.function, statics
+        if key not in self._special:
+            callee = self._special[key] = Callee(template.function, statics)
+            callee.may_raise = template.may_raise
+            callee.code = self._declare(callee)
+            self._waiting.append(callee)
+        return self._special[key]
 
     def callee(self, one: Any) -> Callee | None:
         """The callee that a value in Python's module is."""
@@ -161,6 +180,7 @@ class _Body(Expressions):
         self.exit = code.append_basic_block("exit")
         self.loops: list[tuple[Any, Any]] = []
         super().__init__()
+        self.constants = {name: Value(INT, (I64(value),)) for name, value in callee.statics.items()}
 
     def write(self) -> None:
         callee = self.callee
@@ -230,17 +250,13 @@ class _Body(Expressions):
             self.assign_to(statement.target, self.value(statement.value))
 
     def do_AugAssign(self, statement: ast.AugAssign) -> None:  # noqa: N802
-        if isinstance(statement.target, ast.Name):
-            old, place = self.get(self.variables[statement.target.id]), None
-        else:
-            assert isinstance(statement.target, ast.Subscript)
-            place = self.element_place(statement.target)
-            old = self.read_element(*place)
-        new = self.binary(statement.op, old, self.value(statement.value))
-        if place is None:
+        if isinstance(statement.target, ast.Name) or self.register(statement.target):
+            new = self.binary(statement.op, self.value(statement.target), self.value(statement.value))
             self.assign_to(statement.target, new)
-        else:
-            self.write_element(*place, new)
+            return
+        assert isinstance(statement.target, ast.Subscript)
+        place = self.element_place(statement.target)
+        self.write_element(*place, self.binary(statement.op, self.read_element(*place), self.value(statement.value)))
 
     def assign_to(self, target: ast.expr, value: Value) -> None:
         """Assign to a variable, an element, a whole array, or several of them."""
@@ -251,6 +267,8 @@ class _Body(Expressions):
                 self.assign_to(one, item)
         elif isinstance(target, ast.Subscript) and isinstance(target.slice, ast.Slice):
             self.fill(self.value(target), value)
+        elif room := self.register(target):
+            self.put(room, value)
         elif isinstance(target, ast.Subscript):
             self.write_element(*self.element_place(target), value)
         else:
@@ -258,11 +276,15 @@ class _Body(Expressions):
 
     def fill(self, array: Value, value: Value) -> None:
         """Set every element."""
-        with self.counting(I64(0), array.parts[1], 1) as index:
+        with self.counting(I64(0), array.parts[1], I64(1)) as index:
             assert isinstance(array.kind, Array)
             self.write_element(array.kind, self.builder.gep(array.parts[0], [index]), value)
 
     def do_If(self, statement: ast.If) -> None:  # noqa: N802
+        known = self.known_truth(statement.test)
+        if known is not None:
+            self.run(statement.body if known else statement.orelse)
+            return
         then, otherwise, after = (self.block(name) for name in ("then", "else", "endif"))
         self.branch(statement.test, then, otherwise)
         for block, body in ((then, statement.body), (otherwise, statement.orelse)):
@@ -285,15 +307,35 @@ class _Body(Expressions):
 
     def do_For(self, statement: ast.For) -> None:  # noqa: N802
         call = statement.iter
-        if not (isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "range"):
+        if not (
+            isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id in ("range", "unrolled")
+        ):
             raise self.unknown(statement)
         bounds = [self.number(one) for one in call.args]
         first = bounds[0] if len(bounds) > 1 else I64(0)
-        step = bounds[2].constant if len(bounds) > 2 else 1
+        step = bounds[2] if len(bounds) > 2 else I64(1)
         assert isinstance(statement.target, ast.Name)
+        if call.func.id == "unrolled":
+            self._write_out(statement.target.id, range(*(one.constant for one in bounds)), statement.body)
+            return
         with self.counting(first, bounds[min(1, len(bounds) - 1)], step) as index:
             self.assign(statement.target.id, Value(INT, (index,)))
             self.run(statement.body)
+
+    def _write_out(self, name: str, numbers: range, body: list[ast.stmt]) -> None:
+        """A loop as one turn after the other."""
+        after = self.block("endunrolled")
+        for number in numbers:
+            following = self.block("turn")
+            self.constants[name] = Value(INT, (I64(number),))
+            self.loops.append((following, after))
+            self.run(body)
+            self.loops.pop()
+            self.go(following)
+            self.builder.position_at_end(following)
+        self.constants.pop(name, None)
+        self.go(after)
+        self.builder.position_at_end(after)
 
     def do_Break(self, statement: ast.Break) -> None:  # noqa: N802
         self.builder.branch(self.loops[-1][1])

@@ -9,7 +9,7 @@ import ctypes
 import importlib
 from typing import Any
 
-from structgen._compiled.kinds import BOOL, I8, I32, I64, NONE, POINTER, Array
+from structgen._compiled.kinds import BOOL, I8, I32, I64, INT, NONE, POINTER, Array
 from structgen._compiled.translate import Callee, Unit
 
 _ir: Any = importlib.import_module("llvmlite.ir")
@@ -41,6 +41,8 @@ class _Wrapper:
         parts: list[Any] = []
         for place, kind in enumerate(kinds):
             value = builder.load(builder.gep(arguments, [I64(place)]))
+            if kind != INT and not isinstance(kind, Array):
+                raise NotImplementedError(f"{self.function.name}: Python gives integers and arrays, no {kind}")
             parts += self._array(value, kind, place) if isinstance(kind, Array) else [self._integer(value)]
         thread = self._call("PyEval_SaveThread", POINTER)
         result = builder.call(self.callee.code, parts)
@@ -49,7 +51,8 @@ class _Wrapper:
             has_value = self.callee.result != NONE
             status = builder.extract_value(result, 1) if has_value else result
             result = builder.extract_value(result, 0) if has_value else None
-            self._raise(status)
+            if self.unit.raised:  # empty where all divisors turned out to be constants
+                self._raise(status)
         builder.ret(self._boxed(result))
 
     def _integer(self, value: Any) -> Any:
@@ -95,7 +98,9 @@ class _Wrapper:
             name = builder.select(builder.icmp_signed("==", status, I64(number)), other, name)
         text = self._call("PyUnicode_FromString", POINTER, name)
         raiser = self._symbol("structgen_raise")
-        builder.ret(self._call("PyObject_CallFunctionObjArgs", POINTER, raiser, text, POINTER(None), variadic=2))
+        nothing = self._call("PyObject_CallFunctionObjArgs", POINTER, raiser, text, POINTER(None), variadic=2)
+        self._call("Py_DecRef", _ir.VoidType(), text)
+        builder.ret(nothing)
         builder.position_at_end(well)
 
     def _unless(self, holds: Any, wanted: str) -> None:

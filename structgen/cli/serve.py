@@ -19,6 +19,9 @@ def serve(
         str | None, typer.Option(help="What clients call the model; its own name if left out.")
     ] = None,
     dtype: Annotated[str, typer.Option(help="What to compute in: float32 or bfloat16.")] = "float32",
+    quantization: Annotated[
+        str | None, typer.Option(help="Format of the weights: int8, int4, fp32 or bf16; the dtype's if left out.")
+    ] = None,
     max_num_seqs: Annotated[int, typer.Option(min=1, help="Answers computed at once; more wait their turn.")] = 16,
     max_model_len: Annotated[
         int | None, typer.Option(min=1, help="Tokens of prompt and answer together; the model's own if left out.")
@@ -44,6 +47,7 @@ def serve(
         LLM(
             model,
             dtype=dtype,
+            quantization=quantization,
             max_num_seqs=max_num_seqs,
             max_model_len=max_model_len,
             max_num_batched_tokens=max_num_batched_tokens,

@@ -42,7 +42,11 @@ class LLM:
         An alias such as ``"smollm2-135m"``, the path of a ``.gguf`` file or a Hugging Face folder, ``hf:org/name``;
         downloaded when it is not on disk, with a progress bar where standard error is a terminal.
     dtype : str
-        What it computes in: ``"float32"`` or ``"bfloat16"``.
+        What it computes in where no quantization is asked for: ``"float32"`` or ``"bfloat16"``.
+    quantization : str or None
+        The format of the weights of linear layers: ``"int8"`` (a scale for each output channel, activations in
+        integers too), ``"int4"`` (a scale and a minimum for each group of 32), ``"fp32"``, ``"bf16"``; None for that
+        of ``dtype``.
     max_num_seqs, max_model_len, max_num_batched_tokens, block_size, kv_memory, kv_cache_dtype
         How the engine runs: requests at once, tokens of a sequence, tokens of a step, tokens of a page, and memory and
         type of keys and values; see :class:`~structgen.engine.options.EngineOptions`.
@@ -83,6 +87,7 @@ class LLM:
         model: str | os.PathLike[str] = DEFAULT_MODEL,
         *,
         dtype: str = "float32",
+        quantization: str | None = None,
         max_num_seqs: int = 16,
         max_model_len: int | None = None,
         max_num_batched_tokens: int = 512,
@@ -94,8 +99,7 @@ class LLM:
         # torch comes in here and not with the module: `import structgen` stays quick
         from structgen.engine.local_client import LocalClient
         from structgen.engine.models.loading import load_model
-        from structgen.engine.page_storage import KV_DTYPES
-        from structgen.engine.paged_torch import TorchPagedRunner
+        from structgen.engine.runners import check_quantization, dtype_of, make_runner
         from structgen.engine.sources import resolve_model
         from structgen.engine.sources.console import console_progress
         from structgen.grammars import TokenVocabulary
@@ -110,12 +114,12 @@ class LLM:
             kv_memory=kv_memory,
             kv_cache_dtype=kv_cache_dtype,
         )
+        check_quantization(quantization)
         self.call_format = load_call_format(call_format)
         with console_progress(os.fspath(model)) as progress:
             local = resolve_model(model, progress=progress)
-        loaded = load_model(local, dtype=dtype)
-        kv_dtype = None if kv_cache_dtype == "auto" else KV_DTYPES[kv_cache_dtype]
-        runner = TorchPagedRunner(loaded, page_size=block_size, kv_dtype=kv_dtype)
+        loaded = load_model(local, dtype=dtype_of(quantization, dtype))
+        runner = make_runner(loaded, options, quantization)
         self.name: str = loaded.name
         self.tokenizer: Tokenizer = loaded.tokenizer
         self.vocabulary: TokenVocabulary = TokenVocabulary.from_tokenizer(

@@ -1,0 +1,1 @@
+"""The operations of a step, as compiled functions of one signature: (operands, step, member)."""

@@ -1,0 +1,65 @@
+"""Where a step's numbers lie in memory, as its kernels and those who prepare it agree on.
+
+A program is an int64 table, a row of `OPERANDS` numbers for each operation: its code, whether the team meets after it,
+and what its kernel says that it takes. What changes from step to step stands in the *step*, an int64 array::
+
+    0  tokens, logits, members, the barrier's place ...   places `TOKENS` to `PROFILE`
+    16 page tables: address and pages a row, for each cache group
+    32 buffers: an address each, places `HIDDEN` to `SCRATCH`
+"""
+
+from __future__ import annotations
+
+__all__ = [
+    "ACTIVATIONS",
+    "ANGLES",
+    "ATTENDED",
+    "BARRIER",
+    "BLOCK",
+    "GATE_UP",
+    "GROUP",
+    "HIDDEN",
+    "LOGITS",
+    "LOGIT_ROWS",
+    "MEMBERS",
+    "MOST_GROUPS",
+    "OPERANDS",
+    "PAGE_TABLES",
+    "POOLS",
+    "POSITIONS",
+    "PROFILE",
+    "QKV",
+    "QUERIES",
+    "ROWS",
+    "ROW_OF_TOKEN",
+    "ROW_STARTS",
+    "SCALES",
+    "SCRATCH",
+    "SCRATCH_BYTES",
+    "STEP_SIZE",
+    "SUMS",
+    "TILES",
+    "TILE_COUNT",
+    "TOKENS",
+    "TOKEN_IDS",
+    "WANTED",
+]
+
+OPERANDS = 16
+BLOCK = 16
+"""Output channels that a linear layer computes together, and positions that attention does."""
+GROUP = 32
+"""Inputs that share a scale in int4 weights and the activations before them."""
+MOST_GROUPS = 4
+"""Cache groups that a step can have."""
+
+(
+    TOKENS, LOGIT_ROWS, MEMBERS, BARRIER, TOKEN_IDS, POSITIONS, ROW_STARTS, ROW_OF_TOKEN, WANTED, TILES, TILE_COUNT,
+    SCRATCH_BYTES, ANGLES, PROFILE, ROWS,
+) = range(15)  # fmt: skip
+PAGE_TABLES = 16
+"""For each cache group: the address of its table, int32 ``[rows, pages]``, and how many pages a row has."""
+POOLS = 24
+"""For each cache group: the address of its pages."""
+HIDDEN, QKV, QUERIES, ATTENDED, ACTIVATIONS, SCALES, SUMS, GATE_UP, LOGITS, SCRATCH = range(32, 42)
+STEP_SIZE = 48

@@ -1,0 +1,184 @@
+"""Weights in the layouts that `kernels.linear` reads, quantized where that is asked for."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from structgen._compiled import machine
+from structgen.engine.cpu.kernels.linear import SHORT_FLOATS
+from structgen.engine.cpu.kernels.rows import FLOATS, GROUPS, PAIRS, QUADS, QUADS_SIGNED
+from structgen.engine.cpu.layout import BLOCK, GROUP
+from structgen.errors import InvalidRequest
+
+__all__ = ["QUANTIZATIONS", "Linear", "Memory", "bfloat16_bits", "byte_form", "pack"]
+
+QUANTIZATIONS = ("fp32", "bf16", "int8", "w8a8", "int4")
+_INT16, _INT32 = 2**15 - 1, 2**31 - 1
+_PIECE = 64 << 20
+_ALIGNMENT = 64
+
+Floats = npt.NDArray[np.float32]
+AnyArray = npt.NDArray[Any]
+
+
+class Memory:
+    """Room for weights in pieces so large that numpy asks for huge pages, each array on a cache line of its own."""
+
+    def __init__(self) -> None:
+        self._room = np.empty(0, np.uint8)
+        self._used = 0
+        self._kept: list[AnyArray] = []
+
+    def place(self, array: AnyArray) -> int:
+        """Copy an array here; returns its address, which holds as long as this object lives."""
+        size = array.nbytes
+        if self._used + size > len(self._room):
+            self._room = np.empty(max(_PIECE, size) + _ALIGNMENT, np.uint8)
+            self._used = -self._room.ctypes.data % _ALIGNMENT
+            self._kept.append(self._room)
+        target = self._room[self._used : self._used + size]
+        target[:] = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+        self._used += -(-size // _ALIGNMENT) * _ALIGNMENT
+        return target.ctypes.data
+
+    def keep(self, array: AnyArray) -> int:
+        """Keep an array where it is; returns its address."""
+        self._kept.append(array)
+        return array.ctypes.data
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes held."""
+        return sum(one.nbytes for one in self._kept)
+
+
+class Linear(NamedTuple):
+    """A linear layer's weights where kernels find them: addresses, 0 for what it has not."""
+
+    form: int
+    """Which kernel; see `kernels.rows` and `kernels.linear`."""
+    limit: int
+    """The greatest integer among its activations, 0 where they are floats."""
+    weights: int
+    blocks: int
+    """Output channels over 16, rounded up."""
+    depth: int
+    """Inputs, rounded up to a multiple of 32."""
+    bias: int
+    scales: int
+    """float32 ``[blocks * 16]``, of int8 weights."""
+    begin: int
+    """int32 ``[blocks * 16]``: what cancels the 128 that unsigned activations have too much."""
+
+    @property
+    def activations(self) -> int:
+        """The form of the activations it reads."""
+        return FLOATS if self.form == SHORT_FLOATS else self.form
+
+
+def byte_form() -> int:
+    """How this processor multiplies bytes best; the sums are the same."""
+    target = machine.target().split(",")
+    if "+avx512vnni" in target:
+        return QUADS
+    if "+dotprod" in target:
+        return QUADS_SIGNED
+    return PAIRS
+
+
+def pack(memory: Memory, weight: torch.Tensor, bias: torch.Tensor | None, quantization: str) -> Linear:
+    """Lay out a linear layer.
+
+    Parameters
+    ----------
+    memory : Memory
+        Where to.
+    weight : torch.Tensor
+        ``[out, in]``, of a floating point type.
+    bias : torch.Tensor or None
+        ``[out]``.
+    quantization : str
+        ``"fp32"``, ``"bf16"``; ``"int8"``: a scale for each output channel, activations of as many bits as the sums
+        hold; ``"w8a8"``: the same with activations of 8 bits; ``"int4"``: a scale and a minimum for each
+        channel and 32 inputs, in float16, which gives back exactly what a GGUF file of type Q4_1 holds whose scales
+        are those of the least and the greatest in a block.
+
+    Raises
+    ------
+    InvalidRequest
+        The quantization is not known.
+    """
+    if quantization not in QUANTIZATIONS:
+        raise InvalidRequest(f"quantization {quantization!r} is not known; known are {', '.join(QUANTIZATIONS)}")
+    features, inputs = weight.shape
+    blocks, depth = -(-features // BLOCK), -(-inputs // GROUP) * GROUP
+    padded = np.zeros((blocks * BLOCK, depth), np.float32)
+    padded[:features, :inputs] = weight.float().numpy()
+    begin = scales = 0
+    limit = 0
+    if quantization in ("int8", "w8a8"):
+        form = PAIRS if quantization == "int8" else byte_form()
+        limit = 127 if quantization == "w8a8" else min(_INT16, _INT32 // (127 * depth))
+        integers, of_channels = _int8(padded)
+        data = _steps(integers, 2 if form == PAIRS else 4)
+        scales = memory.place(of_channels)
+        if form == QUADS:
+            begin = memory.place(-128 * integers.astype(np.int32).sum(1, dtype=np.int32))
+        elif form == QUADS_SIGNED:
+            begin = memory.place(np.zeros(blocks * BLOCK, np.int32))
+    elif quantization == "int4":
+        form, data, limit = GROUPS, _int4(padded), _INT16
+    elif quantization == "bf16":
+        form, data = SHORT_FLOATS, bfloat16_bits(_steps(padded, 1))
+    else:
+        form, data = FLOATS, _steps(padded, 1)
+    place_of_bias = 0
+    if bias is not None:
+        values = np.zeros(blocks * BLOCK, np.float32)
+        values[:features] = bias.float().numpy()
+        place_of_bias = memory.place(values)
+    return Linear(form, limit, memory.place(data), blocks, depth, place_of_bias, scales, begin)
+
+
+def bfloat16_bits(values: Floats) -> npt.NDArray[np.uint16]:
+    """Rounded to even, as bits."""
+    return torch.from_numpy(values).bfloat16().view(torch.int16).numpy().view(np.uint16)
+
+
+def _steps(padded: AnyArray, inputs: int) -> AnyArray:
+    """``[channels, depth]`` as ``[blocks, depth / inputs, 16, inputs]``."""
+    channels, depth = padded.shape
+    shape = (channels // BLOCK, BLOCK, depth // inputs, inputs)
+    return np.ascontiguousarray(padded.reshape(shape).transpose(0, 2, 1, 3))
+
+
+def _int8(padded: Floats) -> tuple[npt.NDArray[np.int8], Floats]:
+    """``round(w / s)`` with ``s = max |w| / 127`` of each channel; a NaN or infinity makes its channel's scale NaN."""
+    scales = np.abs(padded).max(1) / np.float32(127)
+    is_usable = np.isfinite(scales) & (scales > 0)
+    integers = np.rint(padded / np.where(is_usable, scales, 1)[:, None])
+    scales[~np.isfinite(scales)] = np.nan
+    return np.where(is_usable[:, None], integers, 0).astype(np.int8), scales
+
+
+def _int4(padded: Floats) -> npt.NDArray[np.uint8]:
+    """``q * s + m``, ``q`` from 0 to 15: of each group the least is ``m``, the greatest ``15 s + m``."""
+    channels, depth = padded.shape
+    blocks, groups = channels // BLOCK, depth // GROUP
+    values = padded.reshape(channels, groups, GROUP)
+    least = values.min(2).astype(np.float16)
+    scale = ((values.max(2) - values.min(2)) / np.float32(15)).astype(np.float16)
+    divisor = np.where(scale > 0, scale, 1).astype(np.float32)[:, :, None]
+    quants = np.rint((values - least.astype(np.float32)[:, :, None]) / divisor)
+    quants = np.clip(np.nan_to_num(quants), 0, 15).astype(np.uint8)
+    quants[~(scale > 0)] = 0
+    # [blocks, 16 channels, groups, 8 steps, 2 halves, 2 inputs] -> [blocks, groups, steps, halves, channels, inputs]
+    halves = quants.reshape(blocks, BLOCK, groups, GROUP // 4, 2, 2).transpose(0, 2, 3, 4, 1, 5)
+    joined = (halves[:, :, :, 0] | (halves[:, :, :, 1] << 4)).reshape(blocks, groups, -1)
+    pairs = [one.reshape(blocks, BLOCK, groups).transpose(0, 2, 1) for one in (scale, least)]
+    bytes_of_pairs = [np.ascontiguousarray(one).view(np.uint8).reshape(blocks, groups, -1) for one in pairs]
+    return np.concatenate([joined, *bytes_of_pairs], axis=2)

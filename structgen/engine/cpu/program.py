@@ -1,0 +1,205 @@
+"""From a model's description and weights to the flat program that the interpreter runs."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from structgen.engine.cpu.interpreter import ATTEND, EMBED, GATE, LINEAR, NORM, PROJECT, QUANTIZE
+from structgen.engine.cpu.kernels.rows import BYTES_OF_FORM, GROUPS
+from structgen.engine.cpu.layout import GATE_UP, GROUP, HIDDEN, LOGITS, OPERANDS, QKV
+from structgen.engine.cpu.packing import Linear, Memory, bfloat16_bits, pack
+from structgen.engine.cpu.pages import LayerPlace, PageLayout
+from structgen.engine.models.description import ModelDescription
+from structgen.engine.models.weights import LayerWeights, ModelWeights
+from structgen.errors import UnsupportedModel
+
+__all__ = ["Program", "Widths", "emit"]
+
+_NAMES = {EMBED: "embed", NORM: "norm", GATE: "gate", QUANTIZE: "quantize"}
+
+
+class Widths(NamedTuple):
+    """What a token needs of each buffer."""
+
+    qkv: int
+    """Floats."""
+    activations: int
+    """Bytes."""
+    scales: int
+    """Floats."""
+    logits: int
+    """Floats."""
+    scratch: int
+    """Floats that a member needs for itself, besides what attention needs."""
+
+
+class Program:
+    """Operations, and the weights that they refer to.
+
+    Attributes
+    ----------
+    table : np.ndarray
+        int64 ``[operations, 16]``; see :mod:`structgen.engine.cpu.layout`.
+    parts : list of tuple
+        The model's parts from the first to the last, each by name with the number of operations up to its end.
+    """
+
+    def __init__(
+        self, memory: Memory, operations: list[list[int]], parts: list[tuple[str, int]], widths: Widths
+    ) -> None:
+        self.memory = memory
+        self.table: npt.NDArray[np.int64] = np.array(operations, np.int64)
+        self.parts = parts
+        self.widths = widths
+
+    def name(self, place: int) -> str:
+        """What an operation is, for profiles."""
+        code = int(self.table[place, 0])
+        if code in _NAMES:
+            return _NAMES[code]
+        return "linear" if code >= LINEAR else "attend" if code >= ATTEND else "project"
+
+
+def emit(
+    description: ModelDescription, weights: ModelWeights, quantization: str, pages: PageLayout, memory: Memory
+) -> Program:
+    """Lay out the weights and write the program.
+
+    Raises
+    ------
+    UnsupportedModel
+        A width is no multiple of 16, or the family has an option that no operation computes.
+    """
+    _check(description)
+    return _Emitter(description, quantization, pages, memory).emit(weights)
+
+
+def _check(description: ModelDescription) -> None:
+    widths = {
+        "hidden_size": description.hidden_size,
+        "intermediate_size": description.intermediate_size,
+        "num_attention_heads * head_dim": description.num_attention_heads * description.head_dim,
+    }
+    beyond = {
+        "activation": description.activation != "silu",
+        "local_rope": description.local_rope is not None,
+        "attention_scale": description.attention_scale is not None,
+        "attention_softcap": description.attention_softcap is not None,
+        "logit_softcap": description.logit_softcap is not None,
+        "embedding_scale": description.embedding_scale != 1,
+        "norm_offset": description.norm_offset != 0,
+        "post_norms": description.post_norms,
+    }
+    for name, is_used in beyond.items():
+        if is_used:
+            raise UnsupportedModel(
+                f"the compiled CPU path does not know the {name} of {description.architecture} yet; run it with "
+                "dtype= and without quantization="
+            )
+    for name, width in widths.items():
+        if width % 16:
+            raise UnsupportedModel(f"{name} is {width}; the compiled CPU path needs a multiple of 16")
+
+
+class _Emitter:
+    def __init__(self, description: ModelDescription, quantization: str, pages: PageLayout, memory: Memory) -> None:
+        self.description = description
+        self.quantization = quantization
+        self.pages = pages
+        self.memory = memory
+        self.operations: list[list[int]] = []
+        self.linears: list[Linear] = []
+        self.eps = int(np.float32(description.rms_norm_eps).view(np.int32))
+        heads = description.num_attention_heads + 2 * description.num_key_value_heads
+        self.qkv = -(-heads * description.head_dim // 16) * 16
+
+    def emit(self, weights: ModelWeights) -> Program:
+        parts: list[tuple[str, int]] = []
+        self._embed(weights.embedding)
+        parts.append(("the embedding", len(self.operations)))
+        for index, (layer, place) in enumerate(zip(weights.layers, self.pages.layers, strict=True)):
+            self._attention(layer, place)
+            self._mlp(layer)
+            parts.append((f"layer {index}", len(self.operations)))
+        self._head(weights)
+        parts.append(("the output projection", len(self.operations)))
+        return Program(self.memory, self.operations, parts, self._widths())
+
+    def _widths(self) -> Widths:
+        depths = [(one.depth, one.activations) for one in self.linears]
+        return Widths(
+            qkv=self.qkv,
+            activations=max(depth * BYTES_OF_FORM[form] for depth, form in depths),
+            scales=max(depth // GROUP if form == GROUPS else 1 for depth, form in depths),
+            logits=self.linears[-1].blocks * 16,
+            scratch=max(depth for depth, _ in depths),
+        )
+
+    def _add(self, code: int, *operands: int, meet: bool = True) -> None:
+        row = [code, int(meet), *operands]
+        self.operations.append(row + [0] * (OPERANDS - len(row)))
+
+    def _embed(self, embedding: torch.Tensor) -> None:
+        if self.quantization == "fp32" and embedding.dtype == torch.float32:
+            table = self.memory.keep(embedding.contiguous().numpy())
+        else:
+            table = self.memory.place(bfloat16_bits(embedding.float().numpy()))
+        is_short = self.quantization != "fp32" or embedding.dtype != torch.float32
+        self._add(EMBED, table, self.description.hidden_size, int(is_short))
+
+    def _attention(self, layer: LayerWeights, place: LayerPlace) -> None:
+        description, pages = self.description, self.pages
+        qkv, output = self._pack(layer.qkv, layer.qkv_bias), self._pack(layer.output)
+        self._norm(layer.input_norm, qkv)
+        self._linear(qkv, QKV, self.qkv)
+        in_page = (place.group, pages.page_bytes[place.group], *place.offsets)
+        heads = (description.num_attention_heads, description.num_key_value_heads, description.head_dim)
+        norms = (self._floats(layer.query_norm), self._floats(layer.key_norm))
+        self._add(PROJECT + pages.itemsize, *in_page, *heads, pages.page_size, self.qkv, *norms, self.eps)
+        self._add(ATTEND + pages.itemsize, *in_page, *heads, pages.page_size, place.window or 0)
+        self._add(
+            QUANTIZE,
+            description.num_attention_heads * description.head_dim,
+            output.depth,
+            output.activations,
+            output.limit,
+        )
+        self._linear(output, HIDDEN, description.hidden_size, adds=True)
+
+    def _mlp(self, layer: LayerWeights) -> None:
+        width = self.description.intermediate_size
+        gate_up, down = self._pack(layer.gate_up), self._pack(layer.down)
+        self._norm(layer.mlp_norm, gate_up)
+        self._linear(gate_up, GATE_UP, 2 * width)
+        self._add(GATE, width, down.depth, down.activations, 2 * width, down.limit)
+        self._linear(down, HIDDEN, self.description.hidden_size, adds=True)
+
+    def _head(self, weights: ModelWeights) -> None:
+        # Four bits are too few for the layer that every token's probability comes from; files keep it in eight as well.
+        quantization = "int8" if self.quantization == "int4" else self.quantization
+        head = self._pack(weights.head, quantization=quantization)
+        self._norm(weights.norm, head, of_wanted=True)
+        self._linear(head, LOGITS, head.blocks * 16, of_wanted=True)
+
+    def _pack(self, weight: torch.Tensor, bias: torch.Tensor | None = None, quantization: str | None = None) -> Linear:
+        linear = pack(self.memory, weight, bias, quantization or self.quantization)
+        self.linears.append(linear)
+        return linear
+
+    def _norm(self, weight: torch.Tensor, reader: Linear, *, of_wanted: bool = False) -> None:
+        width = self.description.hidden_size
+        self._add(
+            NORM, self._floats(weight), width, reader.depth, self.eps, reader.activations, int(of_wanted), reader.limit
+        )
+
+    def _linear(self, one: Linear, target: int, stride: int, *, adds: bool = False, of_wanted: bool = False) -> None:
+        flags = (int(adds), int(of_wanted))
+        where = (one.weights, one.blocks, one.depth, target, stride)
+        self._add(LINEAR + one.form, *where, one.bias, one.scales, *flags, one.begin)
+
+    def _floats(self, weight: torch.Tensor | None) -> int:
+        return 0 if weight is None else self.memory.place(weight.float().numpy())
