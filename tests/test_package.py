@@ -21,7 +21,7 @@ from structgen.plugins import GROUPS, registry
 
 ROOT = Path(__file__).parent.parent
 SOURCES = sorted((ROOT / "structgen").rglob("*.py"))
-HEAVY = ("torch", "transformers", "fastapi", "numba")
+HEAVY = ("torch", "transformers", "fastapi", "llvmlite")
 
 
 def run_python(code: str) -> str:
@@ -137,9 +137,8 @@ def distributions_of(modules: Iterable[str]) -> set[str]:
     return {distribution_name(owners[module][0]) for module in modules}
 
 
-# Declared before they are imported: for context-free grammars, kernels, models without a description of ours, and the
-# CPU's interpreter.
-AHEAD = {"interegular", "lark", "numba", "transformers", "triton"}
+# Declared before they are imported: for context-free grammars, kernels, and models without a description of ours.
+AHEAD = {"interegular", "lark", "transformers", "triton"}
 
 
 def test_what_is_imported_is_declared_and_what_is_declared_is_imported():

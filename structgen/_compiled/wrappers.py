@@ -128,7 +128,7 @@ class _Wrapper:
         return self.builder.icmp_unsigned("==", value, self._symbol(symbol))
 
     def _symbol(self, name: str) -> Any:
-        """The object that `machine` gives this name: not Python's own, to which Numba gives another meaning."""
+        """The object that `machine` gives this name: not Python's own, which other compilers may redefine."""
         known = self.module.globals.get(name)
         return known or _ir.GlobalVariable(self.module, I8, name)
 
