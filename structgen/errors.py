@@ -26,6 +26,7 @@
     │   ├── BudgetTooSmall           ``max_tokens`` is below every valid answer
     │   └── EngineClosed             the engine has ended and takes no more requests
     ├── GenerationError              a request began and could not be finished
+    │   ├── DeadlineExceeded         its time was over
     │   └── AnswerError              there is an answer, and it cannot be used
     │       ├── AnswerCut            the budget ended inside the answer
     │       └── AnswerRefused        the caller's own validation refused every draw
@@ -42,6 +43,7 @@ __all__ = [
     "AnswerError",
     "AnswerRefused",
     "BudgetTooSmall",
+    "DeadlineExceeded",
     "DownloadError",
     "EmptyLanguage",
     "EngineClosed",
@@ -198,6 +200,10 @@ class EngineClosed(RequestError):
 
 class GenerationError(StructgenError):
     """A request that began could not be finished."""
+
+
+class DeadlineExceeded(GenerationError):
+    """A request's ``timeout`` passed before its answer was finished."""
 
 
 class AnswerError(GenerationError):

@@ -98,7 +98,9 @@ class _Wrapper:
             name = builder.select(builder.icmp_signed("==", status, I64(number)), other, name)
         text = self._call("PyUnicode_FromString", POINTER, name)
         raiser = self._symbol("structgen_raise")
-        builder.ret(self._call("PyObject_CallFunctionObjArgs", POINTER, raiser, text, POINTER(None), variadic=2))
+        nothing = self._call("PyObject_CallFunctionObjArgs", POINTER, raiser, text, POINTER(None), variadic=2)
+        self._call("Py_DecRef", _ir.VoidType(), text)
+        builder.ret(nothing)
         builder.position_at_end(well)
 
     def _unless(self, holds: Any, wanted: str) -> None:
@@ -126,7 +128,7 @@ class _Wrapper:
         return self.builder.icmp_unsigned("==", value, self._symbol(symbol))
 
     def _symbol(self, name: str) -> Any:
-        """The object that `machine` gives this name: not Python's own, which other compilers name otherwise."""
+        """The object that `machine` gives this name: not Python's own, which other compilers may redefine."""
         known = self.module.globals.get(name)
         return known or _ir.GlobalVariable(self.module, I8, name)
 

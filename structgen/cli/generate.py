@@ -42,6 +42,13 @@ def generate(
     choice: Annotated[
         list[str] | None, typer.Option(metavar="TEXT", help="Answer with one of these; give it once for each.")
     ] = None,
+    on_unsupported: Annotated[
+        str,
+        typer.Option(
+            metavar="error|validate",
+            help="Where no grammar holds the schema exactly: refuse it, or validate the answer and draw again.",
+        ),
+    ] = "error",
     model: Annotated[
         str, typer.Option(metavar="NAME", help="An alias, a path, hf:org/name; downloaded when it is not on disk.")
     ] = DEFAULT_MODEL,
@@ -61,13 +68,14 @@ def generate(
     """
     from structgen.llm import LLM
 
-    form = answer_form(schema, pydantic, regex, choice)
+    form = answer_form(schema, pydantic, regex, choice, on_unsupported)
     question = prompt if prompt not in (None, "-") else read_prompt()
     params = SamplingParams(
         temperature=temperature, top_p=top_p, top_k=top_k, min_p=min_p, seed=seed, max_tokens=max_tokens
     )
     with LLM(model) as llm:
-        if sys.stdout.isatty() and not as_json and pydantic is None:
+        # What is validated afterwards is shown once it has passed.
+        if sys.stdout.isatty() and not as_json and pydantic is None and on_unsupported == "error":
             show_live(llm.stream(question, sampling_params=params, **form))
             return
         answer = llm.generate(question, sampling_params=params, return_details=True, **form)
@@ -84,24 +92,33 @@ def show_live(texts: Iterator[str]) -> None:
 
 
 def answer_form(
-    schema: Path | None, pydantic: str | None, regex: str | None, choice: list[str] | None
+    schema: Path | None,
+    pydantic: str | None,
+    regex: str | None,
+    choice: list[str] | None,
+    on_unsupported: str = "error",
 ) -> dict[str, Any]:
     """Return the one form that is asked for, as an argument of ``LLM.generate``; empty for free text.
 
     Raises
     ------
     InvalidRequest
-        More than one is given, or what one names cannot be read.
+        More than one is given, or what one names cannot be read; or ``on_unsupported`` is neither of its two, or
+        given without a schema.
     """
     # Checked here too, not only by LLM: that knows no --pydantic, and is asked when a model is fetched and loaded.
     options = {"--schema": schema, "--pydantic": pydantic, "--regex": regex, "--choice": choice or None}
     given = [name for name, value in options.items() if value is not None]
     if len(given) > 1:
         raise InvalidRequest(f"{' and '.join(given)}: an answer has one form; give one of them")
+    if on_unsupported not in ("error", "validate"):
+        raise InvalidRequest(f"--on-unsupported {on_unsupported}: give error or validate")
     if schema is not None:
-        return {"schema": read_schema(schema)}
+        return {"schema": read_schema(schema), "on_unsupported": on_unsupported}
     if pydantic is not None:
-        return {"schema": import_type(pydantic)}
+        return {"schema": import_type(pydantic), "on_unsupported": on_unsupported}
+    if on_unsupported != "error":
+        raise InvalidRequest("--on-unsupported: is about a schema; give --schema or --pydantic with it")
     return {name: value for name, value in (("regex", regex), ("choice", choice)) if value}
 
 

@@ -19,7 +19,21 @@ def serve(
         str | None, typer.Option(help="What clients call the model; its own name if left out.")
     ] = None,
     dtype: Annotated[str, typer.Option(help="What to compute in: float32 or bfloat16.")] = "float32",
+    quantization: Annotated[
+        str | None, typer.Option(help="Format of the weights: int8, int4, fp32 or bf16; the dtype's if left out.")
+    ] = None,
     max_num_seqs: Annotated[int, typer.Option(min=1, help="Answers computed at once; more wait their turn.")] = 16,
+    max_model_len: Annotated[
+        int | None, typer.Option(min=1, help="Tokens of prompt and answer together; the model's own if left out.")
+    ] = None,
+    max_num_batched_tokens: Annotated[int, typer.Option(min=1, help="Tokens that one step computes at most.")] = 512,
+    block_size: Annotated[int, typer.Option(min=1, help="Tokens a page of the cache.")] = 16,
+    kv_memory: Annotated[
+        str | None, typer.Option(help="Memory for keys and values, such as 1GiB; a share of what is free if left out.")
+    ] = None,
+    kv_cache_dtype: Annotated[
+        str, typer.Option(help="What keys and values are stored as: auto, float32, bfloat16 or int8.")
+    ] = "auto",
     call_format: Annotated[str, typer.Option(help="How the model writes tool calls.")] = "hermes",
 ) -> None:
     """Serve a model at /v1/chat/completions, as OpenAI's clients expect it, until interrupted."""
@@ -30,7 +44,18 @@ def serve(
 
     with (
         listen(host, port) as listener,
-        LLM(model, dtype=dtype, max_num_seqs=max_num_seqs, call_format=call_format) as llm,
+        LLM(
+            model,
+            dtype=dtype,
+            quantization=quantization,
+            max_num_seqs=max_num_seqs,
+            max_model_len=max_model_len,
+            max_num_batched_tokens=max_num_batched_tokens,
+            block_size=block_size,
+            kv_memory=kv_memory,
+            kv_cache_dtype=kv_cache_dtype,
+            call_format=call_format,
+        ) as llm,
     ):
         app = create_app(llm, model_name=model_name)
         place = f"[{host}]" if ":" in host else host

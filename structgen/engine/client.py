@@ -8,6 +8,7 @@ from types import TracebackType
 
 from typing_extensions import Self
 
+from structgen.engine.metrics import EngineMetrics
 from structgen.engine.request import Delta, GrammarSpec, Request
 
 __all__ = ["DeltaStream", "EngineClient"]
@@ -109,6 +110,10 @@ class EngineClient(ABC):
     @abstractmethod
     def abort(self, request_id: str) -> None:
         """End a request with ``finish_reason="abort"``; does nothing when it is over or unknown."""
+
+    @abstractmethod
+    def metrics(self) -> EngineMetrics:
+        """Return what the engine has done and is doing, as numbers."""
 
     @abstractmethod
     def close(self) -> None:

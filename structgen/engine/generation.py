@@ -1,23 +1,22 @@
-"""One request on its way: what is known, what is computed, what comes next."""
+"""One answer on its way: what is known, and what comes next."""
 
 from __future__ import annotations
 
 import secrets
+import time
 from typing import NamedTuple
 
+import numpy as np
+import numpy.typing as npt
 import torch
 
 from structgen.engine.constraint import Constraint
 from structgen.engine.detokenizer import Detokenizer
 from structgen.engine.request import Delta, FinishReason, Request, TokenLogprobs, Usage
-from structgen.engine.runner import Runner
 from structgen.engine.sampler import Sampler
 from structgen.grammars import TokenVocabulary
 
 __all__ = ["Generation"]
-
-_CHUNK = 256
-"""Tokens that one step computes at most: a long prompt neither keeps the others waiting nor outlives its reader."""
 
 
 class _Drawn(NamedTuple):
@@ -27,41 +26,48 @@ class _Drawn(NamedTuple):
 
 
 class Generation:
-    """One request's known tokens, computed tokens and place in its grammar.
+    """One request's known tokens and place in its grammar.
 
-    A step computes what is known and not yet computed, then draws one token; tokens that a grammar leaves no choice
-    about join the known ones without a draw of their own.
+    Given the logits after the known tokens it draws one more; tokens that a grammar leaves no choice about join the
+    known ones without a draw of their own.
 
     Parameters
     ----------
     request : Request
         Checked against the model already.
-    runner : Runner
-        Computes logits.
     vocabulary : TokenVocabulary
         Bytes and end tokens.
     constraint : Constraint
         What the answer may be; closed by :meth:`close`.
     budget : int
         Tokens of the answer at most.
+
+    Attributes
+    ----------
+    tokens : list of int
+        The known tokens, prompt and answer; it only grows.
+    cached_tokens : int
+        Tokens of the prompt that need not be computed; whoever knows sets it.
+    mask_seconds : float
+        How long the grammar took for the mask of the last draw; 0 without a grammar.
     """
 
     def __init__(
         self,
         request: Request,
-        runner: Runner,
         vocabulary: TokenVocabulary,
         constraint: Constraint,
         budget: int,
     ) -> None:
         params = request.sampling_params
         self.request = request
-        self._runner = runner
         self._constraint = constraint
         self._end_token_ids = frozenset(vocabulary.eos_token_ids)
+        self._end_row = vocabulary.end_row
         self._budget = budget
-        self._cache = runner.new_cache()
-        self._pending = list(request.prompt_token_ids)
+        self.tokens = list(request.prompt_token_ids)
+        self.cached_tokens = 0
+        self.mask_seconds = 0.0
         self._answer: list[int] = []
         self._shortened = False
         self._detokenizer = Detokenizer(vocabulary.token_bytes, params.stop_strings)
@@ -79,18 +85,19 @@ class Generation:
         """Take what the grammar begins with whatever the model says; a grammar of one text ends here."""
         return self._delta(*self._append_forced([], ""))
 
-    def step(self) -> Delta:
-        """Compute the known tokens, `_CHUNK` of them at most, and draw the next once all are.
+    def advance(self, logits: torch.Tensor) -> Delta:
+        """Draw the next token.
+
+        Parameters
+        ----------
+        logits : torch.Tensor
+            float32 ``[vocabulary]``, those after all known tokens.
 
         Raises
         ------
         GenerationError
             No allowed token has a finite logit.
         """
-        chunk, self._pending = self._pending[:_CHUNK], self._pending[_CHUNK:]
-        logits = self._runner.forward(self._cache, chunk)  # [vocabulary]
-        if self._pending:
-            return self._delta([], "")
         drawn = self._draw(logits)
         logprobs = () if drawn.logprobs is None else (drawn.logprobs,)
         if drawn.token_id is None:
@@ -108,11 +115,14 @@ class Generation:
 
     def usage(self) -> Usage:
         """Count the tokens so far."""
-        return Usage(len(self.request.prompt_token_ids), len(self._answer))
+        return Usage(len(self.request.prompt_token_ids), len(self._answer), self.cached_tokens)
 
     def _draw(self, logits: torch.Tensor) -> _Drawn:
         position, left = len(self._answer), self._budget - len(self._answer) - 1
-        token_id = self._sampler.draw(logits, self._constraint.mask(), position)
+        before = time.perf_counter()
+        mask = self._mask()
+        self.mask_seconds = 0.0 if mask is None else time.perf_counter() - before
+        token_id = self._sampler.draw(logits, mask, position)
         if not self._constraint.fits(token_id, left):
             mask = self._constraint.mask_within(left)
             if mask is not None:
@@ -123,11 +133,19 @@ class Generation:
         wanted = self.request.sampling_params.logprobs is not None
         return _Drawn(token_id, self._sampler.logprobs(logits, token_id) if wanted else None)
 
+    def _mask(self) -> npt.NDArray[np.int32] | None:
+        """What may come: no end before ``min_tokens``, unless nothing else is allowed."""
+        mask = self._constraint.mask()
+        if len(self._answer) >= self.request.sampling_params.min_tokens:
+            return mask
+        longer = ~self._end_row if mask is None else mask & ~self._end_row
+        return longer if longer.any() else mask
+
     def _append(self, token_id: int) -> str:
         self._constraint.advance(token_id)
         self._sampler.observe(token_id)
         self._answer.append(token_id)
-        self._pending.append(token_id)
+        self.tokens.append(token_id)
         return self._detokenizer.add(token_id)
 
     def _append_forced(self, token_ids: list[int], text: str) -> tuple[list[int], str, FinishReason | None]:

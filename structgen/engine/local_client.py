@@ -8,29 +8,21 @@ import weakref
 
 from typing_extensions import override
 
+from structgen.engine.allocation import allocate_cache
 from structgen.engine.client import DeltaStream, EngineClient
 from structgen.engine.constraint import Constraint, GrammarConstraint
 from structgen.engine.generation import Generation
 from structgen.engine.grammar_cache import GrammarCache
 from structgen.engine.loop import EngineLoop
+from structgen.engine.metrics import EngineMetrics, MetricsRecorder
+from structgen.engine.options import EngineOptions
 from structgen.engine.request import Delta, GrammarSpec, Request
-from structgen.engine.runner import Runner
+from structgen.engine.scheduler import Scheduler
+from structgen.engine.step import PagedRunner
 from structgen.errors import BudgetTooSmall, InvalidRequest, PromptTooLong
 from structgen.grammars import TokenAutomaton, TokenVocabulary
 
-__all__ = ["LocalClient", "check_max_num_seqs"]
-
-
-def check_max_num_seqs(max_num_seqs: object) -> None:
-    """Refuse what is no number of requests that run at once.
-
-    Raises
-    ------
-    InvalidRequest
-        It is not a whole number, or below 1.
-    """
-    if not isinstance(max_num_seqs, int) or isinstance(max_num_seqs, bool) or max_num_seqs < 1:
-        raise InvalidRequest(f"max_num_seqs: must be a whole number of at least 1, not {max_num_seqs!r}")
+__all__ = ["LocalClient"]
 
 
 class LocalClient(EngineClient):
@@ -38,20 +30,31 @@ class LocalClient(EngineClient):
 
     Parameters
     ----------
-    runner : Runner
-        Computes logits.
+    runner : PagedRunner
+        Computes logits; its pages are allocated here.
     vocabulary : TokenVocabulary
         The model's, as wide as its logits.
-    max_num_seqs : int
-        Requests that run at once.
+    options : EngineOptions, optional
+        How the engine runs. What a runner is made with, ``block_size`` and ``kv_cache_dtype``, is not looked at here.
+
+    Raises
+    ------
+    InvalidRequest, OutOfMemory
+        As :func:`~structgen.engine.allocation.allocate_cache` does.
     """
 
-    def __init__(self, runner: Runner, vocabulary: TokenVocabulary, *, max_num_seqs: int = 16) -> None:
-        check_max_num_seqs(max_num_seqs)
-        self._runner = runner
+    def __init__(self, runner: PagedRunner, vocabulary: TokenVocabulary, options: EngineOptions | None = None) -> None:
+        options = options or EngineOptions()
+        kv = allocate_cache(runner, options)
+        self.max_model_len = min(options.max_model_len or runner.max_model_len, kv.longest_sequence)
+        """Tokens that prompt and answer may have together: what the model takes, was asked for, and fits the cache."""
         self._vocabulary = vocabulary
         self._grammars = GrammarCache(vocabulary)
-        loop = EngineLoop(max_num_seqs)
+        self._recorder = MetricsRecorder()
+        scheduler = Scheduler(
+            kv, max_num_seqs=options.max_num_seqs, max_num_batched_tokens=options.max_num_batched_tokens
+        )
+        loop = EngineLoop(runner, kv, scheduler, self._recorder)
         thread = threading.Thread(target=loop.run, name="structgen-engine", daemon=True)
         thread.start()
         self._loop = loop
@@ -71,9 +74,9 @@ class LocalClient(EngineClient):
         deltas: queue.SimpleQueue[Delta] = queue.SimpleQueue()
 
         def begin() -> Generation:
-            return Generation(request, self._runner, self._vocabulary, self._constraint(automaton), budget)
+            return Generation(request, self._vocabulary, self._constraint(automaton), budget)
 
-        self._loop.submit(request.request_id, begin, deltas.put)
+        self._loop.submit(request, begin, deltas.put)
         return DeltaStream(deltas.get, lambda: self.abort(request.request_id))
 
     @override
@@ -85,6 +88,10 @@ class LocalClient(EngineClient):
         self._loop.abort(request_id)
 
     @override
+    def metrics(self) -> EngineMetrics:
+        return self._recorder.metrics()
+
+    @override
     def close(self) -> None:
         self._close()
 
@@ -94,16 +101,15 @@ class LocalClient(EngineClient):
     def _budget(self, request: Request) -> int:
         """Return the tokens that the answer may have."""
         prompt, wanted = len(request.prompt_token_ids), request.sampling_params.max_tokens
-        left = self._runner.max_model_len - prompt
+        left = self.max_model_len - prompt
         if left < 1:
             raise PromptTooLong(
-                f"the prompt has {prompt} tokens and the model's context holds {self._runner.max_model_len}; "
-                "shorten the prompt"
+                f"the prompt has {prompt} tokens and the context holds {self.max_model_len}; shorten the prompt"
             )
         if wanted is not None and wanted > left:
             raise PromptTooLong(
-                f"the prompt's {prompt} tokens and max_tokens={wanted} are more than the {self._runner.max_model_len} "
-                f"that the model's context holds; shorten the prompt, or allow at most {left} (max_tokens=None)"
+                f"the prompt's {prompt} tokens and max_tokens={wanted} are more than the {self.max_model_len} "
+                f"that the context holds; shorten the prompt, or allow at most {left} (max_tokens=None)"
             )
         return left if wanted is None else wanted
 

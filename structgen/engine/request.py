@@ -44,6 +44,8 @@ class SamplingParams:
         Makes a draw repeatable. None takes a fresh one for each request.
     max_tokens : int or None
         Tokens of the answer at most, an end token not counted; None allows what the model's context has left.
+    min_tokens : int
+        End tokens are not chosen before the answer has so many; a grammar that allows nothing else ends it earlier.
     stop : str or sequence of str
         The answer ends before the first of these; they count with a grammar too, and may cut its text.
     presence_penalty, frequency_penalty : float
@@ -70,6 +72,7 @@ class SamplingParams:
     min_p: float = 0.0
     seed: int | None = None
     max_tokens: int | None = 512
+    min_tokens: int = 0
     stop: str | Sequence[str] = ()
     presence_penalty: float = 0.0
     frequency_penalty: float = 0.0
@@ -88,6 +91,9 @@ class SamplingParams:
         _whole(self, "top_k", 0, 2**31 - 1)
         _whole(self, "seed", 0, 2**64 - 1, optional=True)
         _whole(self, "max_tokens", 1, 2**31 - 1, optional=True)
+        _whole(self, "min_tokens", 0, 2**31 - 1)
+        if self.max_tokens is not None and self.min_tokens > self.max_tokens:
+            raise InvalidRequest(f"min_tokens: {self.min_tokens} is more than max_tokens={self.max_tokens}")
         _whole(self, "logprobs", 0, MAX_LOGPROBS, optional=True)
         if not isinstance(self.ignore_eos, bool):
             raise InvalidRequest(f"ignore_eos: expected true or false, not {self.ignore_eos!r}")
@@ -135,6 +141,18 @@ class Request:
         The number of this draw among draws of one question: with one seed, another number is another draw.
     request_id : str
         Names the request in deltas and in ``abort``; made up when not given.
+    priority : int
+        Who goes first when not all can: the smaller, and of equals who came first.
+    timeout : float or None
+        Seconds from submission after which the request ends with :class:`~structgen.errors.DeadlineExceeded`.
+    cache_salt : str
+        Requests share computed prefixes only with those of the same salt. Give each user another one where nobody may
+        learn, by how fast an answer begins, what others have asked.
+
+    Raises
+    ------
+    InvalidRequest
+        A value is not what it must be; the message names the field.
     """
 
     prompt_token_ids: tuple[int, ...]
@@ -142,9 +160,17 @@ class Request:
     grammar: GrammarSpec | None = None
     choice: int = 0
     request_id: str = field(default_factory=lambda: uuid.uuid4().hex)
+    priority: int = 0
+    timeout: float | None = None
+    cache_salt: str = ""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "prompt_token_ids", tuple(self.prompt_token_ids))
+        _whole(self, "priority", -(2**31), 2**31 - 1)
+        if self.timeout is not None:
+            _number(self, "timeout", 0, 2**31, above=True)
+        if not isinstance(self.cache_salt, str):
+            raise InvalidRequest(f"cache_salt: expected a text, not {self.cache_salt!r}")
         if not self.prompt_token_ids:
             raise InvalidRequest("prompt_token_ids: the prompt is empty; give at least one token")
         if self.choice < 0:
@@ -172,14 +198,23 @@ class TokenLogprobs:
 
 @dataclass(frozen=True)
 class Usage:
-    """Tokens that a request took; an end token is not counted."""
+    """Tokens that a request took; an end token is not counted.
+
+    Parameters
+    ----------
+    prompt_tokens, completion_tokens : int
+        Tokens of the prompt and of the answer.
+    cached_tokens : int
+        Those of the prompt that need not be computed: another request's keys and values were there.
+    """
 
     prompt_tokens: int
     completion_tokens: int
+    cached_tokens: int = 0
 
     @property
     def total_tokens(self) -> int:
-        """Both together."""
+        """Prompt and answer together."""
         return self.prompt_tokens + self.completion_tokens
 
 
@@ -224,14 +259,14 @@ class Delta:
         return self.finish_reason is not None or self.error is not None
 
 
-def _number(params: SamplingParams, name: str, low: float, high: float, *, above: bool = False) -> None:
+def _number(params: object, name: str, low: float, high: float, *, above: bool = False) -> None:
     value = getattr(params, name)
     fits = isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
     if not fits or not low <= value <= high or (above and value == low):
         raise InvalidRequest(f"{name}: must be a number in {'(' if above else '['}{low}, {high}], not {value!r}")
 
 
-def _whole(params: SamplingParams, name: str, low: int, high: int, *, optional: bool = False) -> None:
+def _whole(params: object, name: str, low: int, high: int, *, optional: bool = False) -> None:
     value = getattr(params, name)
     if value is None and optional:
         return

@@ -63,6 +63,11 @@ def _mix(words: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
     return words ^ (words >> np.uint64(31))
 
 
+def _argmax(logits: torch.Tensor) -> int:
+    """The first of equals, so the lowest id; and NaN where there is any."""
+    return int(logits.numpy().argmax())  # 5 us where torch takes 57, over 49,152 logits
+
+
 class Sampler:
     """Chooses the tokens of one answer.
 
@@ -94,7 +99,9 @@ class Sampler:
         self._choice = choice
         self._seen = set(prompt_token_ids)
         self._counts: Counter[int] = Counter()
-        self._bias = {**params.logit_bias, **dict.fromkeys(banned, -math.inf)}
+        bias = {**params.logit_bias, **dict.fromkeys(banned, -math.inf)}
+        self._biased_ids = torch.tensor(list(bias), dtype=torch.int64)
+        self._bias = torch.tensor(list(bias.values()), dtype=torch.float32)
 
     def observe(self, token_id: int) -> None:
         """Count a token of the answer for the penalties."""
@@ -118,8 +125,12 @@ class Sampler:
         GenerationError
             There is no finite logit among the allowed tokens, or one is not a number.
         """
-        logits = self._masked(self._penalized(self._biased(logits)), mask)
-        best = int(torch.argmax(logits))  # the first of equals, so the lowest id; and NaN where there is any
+        logits = self._penalized(self._biased(logits))
+        best = _argmax(logits)
+        # Greedy and at one with the grammar, as most draws are: there is no need to mask 49,152 logits.
+        if mask is not None and (self._params.temperature > 0 or not mask[best // 32] >> best % 32 & 1):
+            logits = self._masked(logits, mask)
+            best = _argmax(logits)
         if not math.isfinite(float(logits[best])):
             raise GenerationError(f"no allowed token has a finite logit (the best is {float(logits[best])})")
         if self._params.temperature == 0:
@@ -140,10 +151,7 @@ class Sampler:
         return TokenLogprobs(token_id, float(values[token_id]), tuple(top))
 
     def _biased(self, logits: torch.Tensor) -> torch.Tensor:
-        if not self._bias:
-            return logits
-        token_ids = torch.tensor(list(self._bias))
-        return logits.index_add(0, token_ids, torch.tensor(list(self._bias.values()), dtype=logits.dtype))
+        return logits.index_add(0, self._biased_ids, self._bias.to(logits.dtype)) if len(self._bias) else logits
 
     def _penalized(self, logits: torch.Tensor) -> torch.Tensor:
         params = self._params
@@ -158,11 +166,9 @@ class Sampler:
         return logits
 
     @staticmethod
-    def _masked(logits: torch.Tensor, mask: npt.NDArray[np.int32] | None) -> torch.Tensor:
-        if mask is None:
-            return logits
+    def _masked(logits: torch.Tensor, mask: npt.NDArray[np.int32]) -> torch.Tensor:
         bits = np.unpackbits(mask.view(np.uint8), count=len(logits), bitorder="little")
-        return torch.where(torch.from_numpy(bits.view(np.bool_)), logits, -math.inf)
+        return torch.from_numpy(np.where(bits.view(np.bool_), logits.numpy(), np.float32(-math.inf)))
 
     def _draw_keyed(self, logits: torch.Tensor, position: int) -> int:
         token_ids = self._kept(logits)

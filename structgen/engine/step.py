@@ -12,11 +12,13 @@ A step is ragged: each row is one request with the tokens it computes now, many 
 
 from __future__ import annotations
 
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
-import torch
+
+if TYPE_CHECKING:  # who decides what a step computes needs no torch
+    import torch
 
 __all__ = ["CacheGroup", "PagedRunner", "StepBatch"]
 
@@ -54,9 +56,10 @@ class PagedRunner(Protocol):
 
     A step writes the keys and values of its tokens to their pages, passing them through the storage type, before any
     token of the step reads them; tokens see those of their own row only, up to themselves. Rows may share pages that
-    no row writes. A runner keeps nothing between steps but the pages. Where it says so, the logits of a token are the
-    same bits whatever else is in the step and however its sequence was cut into steps. ``run`` is for one thread at a
-    time.
+    no row writes. A runner keeps nothing between steps but the pages; a step may be computed again, or some of its rows
+    alone, and writes the same then. A number that is not finite stays in its row. Where a runner says so, the logits of
+    a token are the same bits whatever else is in the step and however its sequence was cut into steps. ``run`` is for
+    one thread at a time.
     """
 
     page_size: int
@@ -98,7 +101,8 @@ class PagedRunner(Protocol):
         -------
         torch.Tensor
             float32 ``[logits, vocab_size]``, the caller's to change; not checked for NaN, so that the caller can end
-            the one request that has them.
+            the one request that has them. It asks for the logits after each row, those of a prompt's chunks too, so
+            that keys and values are seen to be sound before another request shares them.
         """
         ...
 

@@ -34,7 +34,7 @@ END_TOKENS = frozenset(
 """Names that end a turn or a text, for tokenizers that do not say which of their tokens does, or not all of them."""
 
 _BYTE_TOKEN = re.compile(r"<0x([0-9A-Fa-f]{2})>")
-_BYTE_NAME = len("<0x00>")
+_BYTE_NAME = b"<0x"
 _SPACE_MARK = "\u2581"
 
 
@@ -64,7 +64,7 @@ def read_tokens(tokenizer: Any, eos_token_ids: list[int] | None) -> TokenTable:
         )
     added: dict[int, Any] = backend.get_added_tokens_decoder()
     spell = _speller(backend)
-    names = _names_of(backend)
+    names = _names_of(backend, max(added, default=-1))
     special = {token_id: names[token_id] for token_id, token in added.items() if token.special}
     plain = {token_id: names[token_id].encode() for token_id, token in added.items() if not token.special}
     for token_id in added:
@@ -76,11 +76,11 @@ def read_tokens(tokenizer: Any, eos_token_ids: list[int] | None) -> TokenTable:
     return TokenTable(text, special, ends)
 
 
-def _names_of(backend: Any) -> list[str]:
+def _names_of(backend: Any, last_added: int) -> list[str]:
     """By token id; ``""`` for ids without a token."""
     size = backend.get_vocab_size(with_added_tokens=True)
     names: list[Any] = list(map(backend.id_to_token, range(size)))  # which takes half as long as what follows
-    if None not in names and max(backend.get_added_tokens_decoder(), default=-1) < size:
+    if None not in names and last_added < size:
         return names
     numbers: dict[str, int] = backend.get_vocab(with_added_tokens=True)
     names = [""] * (max(numbers.values(), default=-1) + 1)
@@ -140,7 +140,8 @@ def _spell_sentencepiece(names: list[str]) -> list[bytes]:
     whole = "\0".join(names).replace(_SPACE_MARK, " ").encode().split(b"\0")
     if len(whole) != len(names):  # some have such a byte
         whole = [name.replace(_SPACE_MARK, " ").encode() for name in names]
-    for token_id, name in enumerate(names):
-        if len(name) == _BYTE_NAME and (byte := _BYTE_TOKEN.fullmatch(name)):
+    for token_id in [place for place, name in enumerate(whole) if name[:3] == _BYTE_NAME]:
+        byte = _BYTE_TOKEN.fullmatch(names[token_id])
+        if byte is not None:
             whole[token_id] = bytes([int(byte[1], 16)])
     return whole

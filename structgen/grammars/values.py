@@ -7,8 +7,7 @@ registers (keys seen, items counted), so that nothing is unrolled.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from structgen.grammars.expr import Expr, Rule, intern
 from structgen.grammars.json_layout import Layout
@@ -77,8 +76,7 @@ class ArrayValue(Value):
         self.spec = spec
 
 
-@dataclass(frozen=True)
-class Others:
+class Others(NamedTuple):
     """Members whose key is not among `ObjectSpec.names`.
 
     A key that lies in the languages of several entries may be taken by any of them.
@@ -91,8 +89,7 @@ class Others:
     """The obligations that such a member meets."""
 
 
-@dataclass(frozen=True)
-class ObjectSpec:
+class ObjectSpec(NamedTuple):
     """What an object may hold and must. No key comes twice."""
 
     names: tuple[str, ...] = ()
@@ -118,8 +115,7 @@ class ObjectSpec:
     """White space between the tokens, exactly; ``None``: any that the documented layout has."""
 
 
-@dataclass(frozen=True)
-class Item:
+class Item(NamedTuple):
     """One way in which an element may be read."""
 
     value: Rule
@@ -127,16 +123,14 @@ class Item:
     """The counters, by place in `ArraySpec.contains`, that it moves."""
 
 
-@dataclass(frozen=True)
-class Contains:
+class Contains(NamedTuple):
     """A counter of elements."""
 
     low: int
     high: int | None
 
 
-@dataclass(frozen=True)
-class ArraySpec:
+class ArraySpec(NamedTuple):
     """What an array may hold and must. Where an element has several ways, any may be taken."""
 
     prefix: tuple[tuple[Item, ...], ...] = ()

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from typing_extensions import Self
 
+from structgen.engine.options import EngineOptions
 from structgen.engine.request import Delta, SamplingParams
 from structgen.engine.sources.catalog import DEFAULT_MODEL
 from structgen.errors import InvalidRequest
@@ -41,9 +42,14 @@ class LLM:
         An alias such as ``"smollm2-135m"``, the path of a ``.gguf`` file or a Hugging Face folder, ``hf:org/name``;
         downloaded when it is not on disk, with a progress bar where standard error is a terminal.
     dtype : str
-        What it computes in: ``"float32"`` or ``"bfloat16"``.
-    max_num_seqs : int
-        Requests that run at once; more wait their turn.
+        What it computes in where no quantization is asked for: ``"float32"`` or ``"bfloat16"``.
+    quantization : str or None
+        The format of the weights of linear layers: ``"int8"`` (a scale for each output channel, activations in
+        integers too), ``"int4"`` (a scale and a minimum for each group of 32), ``"fp32"``, ``"bf16"``; None for that
+        of ``dtype``.
+    max_num_seqs, max_model_len, max_num_batched_tokens, block_size, kv_memory, kv_cache_dtype
+        How the engine runs: requests at once, tokens of a sequence, tokens of a step, tokens of a page, and memory and
+        type of keys and values; see :class:`~structgen.engine.options.EngineOptions`.
     call_format : str
         How this model writes tool calls: a plugin of the group ``structgen.call_formats``.
 
@@ -68,6 +74,8 @@ class LLM:
     ------
     ModelError
         The model cannot be found, fetched, read or run.
+    OutOfMemory
+        ``kv_memory`` is too little; the message says what would do.
     InvalidRequest
         An argument is wrong.
     PluginError
@@ -79,32 +87,46 @@ class LLM:
         model: str | os.PathLike[str] = DEFAULT_MODEL,
         *,
         dtype: str = "float32",
+        quantization: str | None = None,
         max_num_seqs: int = 16,
+        max_model_len: int | None = None,
+        max_num_batched_tokens: int = 512,
+        block_size: int = 16,
+        kv_memory: int | str | None = None,
+        kv_cache_dtype: str = "auto",
         call_format: str = "hermes",
     ) -> None:
         # torch comes in here and not with the module: `import structgen` stays quick
-        from structgen.engine.local_client import LocalClient, check_max_num_seqs
+        from structgen.engine.local_client import LocalClient
         from structgen.engine.models.loading import load_model
-        from structgen.engine.runner import TorchRunner
+        from structgen.engine.runners import check_quantization, dtype_of, make_runner
         from structgen.engine.sources import resolve_model
         from structgen.engine.sources.console import console_progress
         from structgen.grammars import TokenVocabulary
 
         if not isinstance(model, (str, os.PathLike)):
             raise InvalidRequest(f"model: expected a name or a path, not {type(model).__name__}")
-        check_max_num_seqs(max_num_seqs)
+        options = EngineOptions(
+            max_num_seqs=max_num_seqs,
+            max_model_len=max_model_len,
+            max_num_batched_tokens=max_num_batched_tokens,
+            block_size=block_size,
+            kv_memory=kv_memory,
+            kv_cache_dtype=kv_cache_dtype,
+        )
+        check_quantization(quantization)
         self.call_format = load_call_format(call_format)
         with console_progress(os.fspath(model)) as progress:
             local = resolve_model(model, progress=progress)
-        loaded = load_model(local, dtype=dtype)
-        runner = TorchRunner(loaded)
+        loaded = load_model(local, dtype=dtype_of(quantization, dtype))
+        runner = make_runner(loaded, options, quantization)
         self.name: str = loaded.name
         self.tokenizer: Tokenizer = loaded.tokenizer
-        self.max_model_len: int = runner.max_model_len
         self.vocabulary: TokenVocabulary = TokenVocabulary.from_tokenizer(
             loaded.tokenizer, eos_token_ids=loaded.eos_token_ids, size=runner.vocab_size
         )
-        self.client = LocalClient(runner, self.vocabulary, max_num_seqs=max_num_seqs)
+        self.client = LocalClient(runner, self.vocabulary, options)
+        self.max_model_len: int = self.client.max_model_len
         self.prompt_writer = PromptWriter(loaded.tokenizer, loaded.chat_template, self.call_format)
         self._asker = Asker(self.client, self.prompt_writer)
 

@@ -23,6 +23,7 @@ from structgen.server.responses import (
     CountedChunk,
     Function,
     Logprobs,
+    PromptTokensDetails,
     ReplyMessage,
     TokenLogprob,
     ToolCall,
@@ -160,6 +161,7 @@ class Reply:
             prompt_tokens=self._prompt_tokens,
             completion_tokens=completion,
             total_tokens=self._prompt_tokens + completion,
+            prompt_tokens_details=PromptTokensDetails(cached_tokens=min(end.cached_tokens for end in ends)),
         )
 
     def _token_logprobs(self, entries: Sequence[TokenLogprobs]) -> list[TokenLogprob]:

@@ -63,12 +63,19 @@ class Logprobs(_Body):
     content: list[TokenLogprob]
 
 
+class PromptTokensDetails(_Body):
+    """Of the prompt's tokens, how many need not be computed for any of the choices."""
+
+    cached_tokens: int
+
+
 class CompletionUsage(_Body):
     """Tokens taken, of all choices together."""
 
     prompt_tokens: int
     completion_tokens: int
     total_tokens: int
+    prompt_tokens_details: PromptTokensDetails
 
 
 class Function(_Body):

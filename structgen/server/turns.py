@@ -37,6 +37,8 @@ class Ended:
 
     finish_reason: FinishReason
     completion_tokens: int
+    cached_tokens: int
+    """Tokens of the prompt that the first draw found computed."""
 
 
 Event: TypeAlias = TextPiece | CallDelta | Ended
@@ -64,6 +66,7 @@ class Turn:
         self._plan = plan
         self._choice = choice
         self._token_ids: list[int] = []
+        self._cached_tokens: int | None = None
         self._request_id: str | None = None
         self._aborted = False
         self._opening_tag = llm.call_format.opening.strip()
@@ -118,6 +121,8 @@ class Turn:
     def _received(self) -> Iterator[Delta]:
         for delta in self._deltas.checked():
             self._token_ids.extend(delta.token_ids)
+            if delta.usage is not None and self._cached_tokens is None:
+                self._cached_tokens = delta.usage.cached_tokens
             yield delta
 
     def _text(self) -> Iterator[Event]:
@@ -195,4 +200,4 @@ class Turn:
                 yield self._end("tool_calls" if delta.complete else "length")
 
     def _end(self, finish_reason: FinishReason) -> Ended:
-        return Ended(finish_reason, len(self._token_ids))
+        return Ended(finish_reason, len(self._token_ids), self._cached_tokens or 0)

@@ -51,6 +51,21 @@ def test_a_schema_file_of_other_bytes_is_refused(error_of: Error, tmp_path: Path
     assert error_of("generate", "hi", "--schema", path).startswith(f"{path}: not UTF-8 at byte 0")
 
 
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        (("--schema", "SCHEMA", "--on-unsupported", "ignore"), "--on-unsupported ignore: give error or validate"),
+        (("--on-unsupported", "validate"), "--on-unsupported: is about a schema"),
+    ],
+)
+def test_what_to_do_with_unsupported_keywords_is_checked(
+    options: tuple[str, ...], reason: str, error_of: Error, written: Callable[[str], Path]
+):
+    path = written("{}")
+    line = error_of("generate", "hi", *(str(path) if one == "SCHEMA" else one for one in options))
+    assert line.startswith(reason)
+
+
 def test_a_schema_nested_too_deeply_is_refused(error_of: Error, tiny_folder: Path, written: Callable[[str], Path]):
     path = written('{"type": "object", "properties": {"a": ' * 400 + "{}" + "}}" * 400)
     assert "nested too deeply" in error_of("generate", "hi", "--schema", path, "--model", tiny_folder)

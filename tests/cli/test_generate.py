@@ -15,6 +15,8 @@ from typing import Any
 
 import pytest
 
+from structgen.grammars import SchemaRelaxed
+
 pytestmark = pytest.mark.model
 
 Run = Callable[..., Any]
@@ -60,6 +62,20 @@ def test_a_pydantic_class_is_found_from_the_current_folder(
     found = json.loads(structgen("generate", "A box has 6 sides.", "--pydantic", "shapes:Box", "--json").stdout)
     assert isinstance(found["value"]["sides"], int)
     assert json.loads(found["text"]) == found["value"]
+
+
+def test_a_keyword_that_no_grammar_holds_is_validated_where_asked(structgen: Run, smollm2: Path, tmp_path: Path):
+    path = tmp_path / "pairs.json"
+    pair = {"type": "array", "items": {"type": "integer", "minimum": 0, "maximum": 9}, "minItems": 2, "maxItems": 2}
+    path.write_text(json.dumps({"type": "array", "items": pair, "minItems": 2, "maxItems": 2, "uniqueItems": True}))
+    refused = structgen("generate", "Two pairs of digits.", "--schema", path)
+    assert (refused.status, refused.stdout) == (2, "")
+    assert "uniqueItems" in refused.stderr
+    with pytest.warns(SchemaRelaxed, match="uniqueItems"):
+        done = structgen("generate", "Two pairs of digits.", "--schema", path, "--on-unsupported", "validate")
+    assert done.status == 0, done.stderr
+    first, second = json.loads(done.stdout)
+    assert first != second
 
 
 def test_an_answer_under_a_pattern_matches_it(structgen: Run, smollm2: Path):

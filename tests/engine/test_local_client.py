@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import gc
+import itertools
 import json
 import threading
 import time
 
+import numpy as np
 import pytest
 import torch
 
 from structgen.engine.local_client import LocalClient
 from structgen.engine.models.loading import load_model
+from structgen.engine.options import EngineOptions
+from structgen.engine.paged_torch import TorchPagedRunner
 from structgen.engine.request import GrammarSpec, Request, SamplingParams
 from structgen.engine.runner import TorchRunner
 from structgen.errors import BudgetTooSmall, EngineClosed, GenerationError, InvalidRequest, PromptTooLong
@@ -29,18 +33,19 @@ JSON = GrammarSpec("json_schema", SCHEMA)
 WARM = SamplingParams(temperature=1, seed=3, max_tokens=16)
 
 
-class WatchedRunner(TorchRunner):
-    """A real runner that remembers what it computed for which sequence, and fails on one prompt."""
+class WatchedRunner(TorchPagedRunner):
+    """A real runner that remembers the rows of each step, and fails on one prompt."""
 
     def __init__(self, loaded):
         super().__init__(loaded)
-        self.calls = []
+        self.steps = []
 
-    def forward(self, cache, token_ids):
-        self.calls.append((cache, len(token_ids)))
-        if cache.length == 0 and BAD_TOKEN in token_ids:
+    def run(self, batch):
+        borders = itertools.pairwise(batch.row_starts.tolist())
+        self.steps.append([tuple(batch.token_ids[start:end].tolist()) for start, end in borders])
+        if np.any((batch.token_ids == BAD_TOKEN) & (batch.positions == 0)):
             raise ArithmeticError("the chip is on fire")
-        return super().forward(cache, token_ids)
+        return super().run(batch)
 
 
 @pytest.fixture(scope="module")
@@ -91,36 +96,52 @@ def test_another_choice_is_another_draw_and_no_seed_is_a_fresh_one(client):
     assert len(draws) == 6
 
 
-def test_running_requests_take_one_step_each(client, runner):
-    streams = [client.submit(Request(PROMPT, WARM, choice=choice)) for choice in range(3)]
+def test_no_end_is_chosen_before_min_tokens(client, vocabulary):
+    ends = dict.fromkeys(vocabulary.eos_token_ids, 100.0)
+    for minimum in (0, 1, 7):
+        params = SamplingParams(max_tokens=16, min_tokens=minimum, logit_bias=ends)
+        last = ask(client, params=params)[2]
+        assert (last.finish_reason, last.usage.completion_tokens) == ("stop", minimum)
+
+
+@pytest.mark.parametrize(
+    "grammar",
+    [GrammarSpec("json_schema", {"const": [1, 2]}, {"whitespace": "compact"}), GrammarSpec("regex", "[0-9]{1,5}")],
+)
+def test_a_grammar_that_is_at_its_end_ends_the_answer_before_min_tokens(client, grammar):
+    params = SamplingParams(max_tokens=64, min_tokens=64)
+    last = ask(client, params=params, grammar=grammar)[2]
+    assert (last.finish_reason, last.complete) == ("stop", True)
+    assert last.usage.completion_tokens <= 5
+
+
+def test_running_requests_share_their_steps(client, runner):
+    params = SamplingParams(temperature=1, seed=3, max_tokens=16, ignore_eos=True)
+    streams = [client.submit(Request(PROMPT[n:], params)) for n in range(3)]
     for stream in streams:
         finish(stream)
-    sequences = [cache for cache, _ in runner.calls]
-    first, second, third = list(dict.fromkeys(sequences))
-    start = sequences.index(third) + 1
-    assert sequences[start : start + 9] == [first, second, third] * 3
+    assert len(runner.steps) < 16 + 4
+    assert sum(len(rows) == 3 for rows in runner.steps) > 12
 
 
-def test_a_long_prompt_takes_its_turn_in_chunks(client, runner):
+def test_a_long_prompt_is_cut_and_keeps_nobody_waiting(runner, vocabulary):
     long_prompt = PROMPT * 15  # 300 tokens
-    long, short = client.submit(Request(long_prompt, WARM)), client.submit(Request(PROMPT, WARM))
-    finish(short)
-    finish(long)
-    of_long = [count for cache, count in runner.calls if cache is runner.calls[0][0]]
-    assert of_long[:3] == [256, 44, 1]
+    with LocalClient(runner, vocabulary, EngineOptions(max_num_batched_tokens=64)) as client:
+        long, short = client.submit(Request(long_prompt, WARM)), client.submit(Request(PROMPT[::-1], WARM))
+        finish(short)
+        finish(long)
+    lengths = [sum(map(len, rows)) for rows in runner.steps]
+    assert max(lengths) == 64
+    first_of_short = next(step for step, rows in enumerate(runner.steps) if PROMPT[::-1] in rows)
+    assert first_of_short <= 3
 
 
 def test_no_more_requests_run_at_once_than_allowed(runner, vocabulary):
     endless = SamplingParams(temperature=1, seed=3, max_tokens=16, ignore_eos=True)
-    with LocalClient(runner, vocabulary, max_num_seqs=2) as client:
-        streams = [client.submit(Request(PROMPT, endless)) for _ in range(5)]
+    with LocalClient(runner, vocabulary, EngineOptions(max_num_seqs=2)) as client:
+        streams = [client.submit(Request(PROMPT[n:], endless)) for n in range(5)]
         assert all(finish(stream)[2].finish_reason == "length" for stream in streams)
-    sequences = [cache for cache, _ in runner.calls]
-    ends = {cache: place for place, cache in enumerate(sequences)}
-    begun = dict.fromkeys(sequences)
-    for place in range(len(sequences)):
-        running = [cache for cache in begun if sequences.index(cache) <= place <= ends[cache]]
-        assert len(running) <= 2
+    assert max(map(len, runner.steps)) == 2
 
 
 def test_a_fault_ends_its_own_request_and_nothing_else(client):
@@ -154,13 +175,13 @@ def test_leaving_a_stream_aborts_its_request(client, runner):
     next(dropped)
     del dropped
     ask(client, params=SamplingParams(max_tokens=1))
-    steps = len(runner.calls)
+    steps = len(runner.steps)
     time.sleep(0.05)
-    assert len(runner.calls) == steps
+    assert len(runner.steps) == steps
 
 
 def test_a_waiting_request_can_be_aborted(runner, vocabulary):
-    with LocalClient(runner, vocabulary, max_num_seqs=1) as client:
+    with LocalClient(runner, vocabulary, EngineOptions(max_num_seqs=1)) as client:
         first = client.submit(Request(PROMPT, SamplingParams(max_tokens=None, ignore_eos=True)))
         request = Request(PROMPT)
         waiting = client.submit(request)
@@ -237,28 +258,28 @@ def test_a_budget_below_every_answer_is_refused_before_generating(client, runner
     shortest = compile_json_schema(SCHEMA, vocabulary).min_tokens
     with pytest.raises(BudgetTooSmall, match=str(shortest)):
         client.submit(Request(PROMPT, SamplingParams(max_tokens=shortest - 1), JSON))
-    assert not runner.calls
+    assert not runner.steps
 
 
 def test_a_grammar_of_one_text_needs_no_computation(client, runner):
     text, token_ids, last = ask(client, grammar=GrammarSpec("choice", ["x"]))
     assert (text, last.finish_reason, last.complete) == ("x", "stop", True)
     assert len(token_ids) == last.usage.completion_tokens == 1
-    assert not runner.calls
+    assert not runner.steps
 
 
 def test_forced_tokens_are_computed_together(client, runner):
     """No token of this vocabulary joins the characters, so only the first is a choice; the rest needs no logits."""
     text, token_ids, _ = ask(client, grammar=GrammarSpec("choice", ["#%~#%~", "&@|&@|"]))
     assert len(token_ids) == len(text) == 6
-    assert [tokens for _, tokens in runner.calls] == [len(PROMPT)]
+    assert runner.steps == [[PROMPT]]
 
 
 def test_an_answer_that_can_only_end_ends_without_an_end_token(client, runner, vocabulary):
     text, token_ids, last = ask(client, grammar=GrammarSpec("regex", "[ab]"))
     assert (len(text), last.finish_reason) == (1, "stop")
     assert not set(token_ids) & set(vocabulary.eos_token_ids)
-    assert len(runner.calls) == 1
+    assert len(runner.steps) == 1
 
 
 def test_a_free_answer_ends_at_the_models_end_token(client, vocabulary):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import resource
 import shutil
@@ -293,6 +294,16 @@ def test_an_exception_arrives_as_what_was_raised():
     with pytest.raises(TooFar):
         clear(row, 4)
     assert row.tolist() == [1, 1, 1]
+
+
+def test_raising_keeps_no_memory():
+    row, before = np.ones(3, np.int32), 0
+    for number in range(2_000):
+        if number == 1_000:
+            before = sys.getallocatedblocks()
+        with contextlib.suppress(TooFar):
+            clear(row, 4)
+    assert sys.getallocatedblocks() < before + 100
 
 
 @pytest.mark.parametrize(

@@ -52,6 +52,11 @@ def test_tools_are_a_list(tiny_llm, tools):
         (None, {}, "model: "),
         ("/absent", {"max_num_seqs": "x"}, "max_num_seqs: "),
         ("/absent", {"max_num_seqs": 0}, "max_num_seqs: "),
+        ("/absent", {"max_model_len": 0}, "max_model_len: "),
+        ("/absent", {"max_num_batched_tokens": 8}, "max_num_batched_tokens: 8 is less than .* max_num_seqs=16"),
+        ("/absent", {"block_size": None}, "block_size: "),
+        ("/absent", {"kv_memory": "much"}, "kv_memory: .*'1GiB', not 'much'"),
+        ("/absent", {"kv_cache_dtype": "int3"}, "kv_cache_dtype: 'int3' is not known; known are auto, float32"),
         ("/absent", {"call_format": 5}, "call_format: "),
     ],
 )

@@ -33,6 +33,11 @@ LLAMA3_ROPE = {
     "high_freq_factor": 4.0,
     "original_max_position_embeddings": 64,
 }
+GEMMA = {"head_dim": 24, "query_pre_attn_scalar": 16}
+GEMMA3_ROPE = {
+    "full_attention": {"rope_type": "linear", "rope_theta": 500.0, "factor": 4.0},
+    "sliding_attention": {"rope_type": "default", "rope_theta": 100.0},
+}
 CASES: dict[str, tuple[str, dict[str, object]]] = {
     "llama2": ("llama", {"num_key_value_heads": 4}),
     "llama2-gqa-tied": ("llama", {"tie_word_embeddings": True, "num_key_value_heads": 1}),
@@ -44,6 +49,10 @@ CASES: dict[str, tuple[str, dict[str, object]]] = {
     "qwen2-bias-tied": ("qwen2", {"tie_word_embeddings": True}),
     "qwen2-upper-windows": ("qwen2", {"use_sliding_window": True, "sliding_window": 8, "max_window_layers": 1}),
     "qwen3-norm": ("qwen3", {"head_dim": 32}),
+    "gemma2": ("gemma2", {"sliding_window": 8, "attn_logit_softcapping": 5.0, "final_logit_softcapping": 3.0, **GEMMA}),
+    "gemma2-uncapped": ("gemma2", {"attn_logit_softcapping": None, "final_logit_softcapping": None, **GEMMA}),
+    "gemma3": ("gemma3_text", {"sliding_window": 8, "num_hidden_layers": 7, **GEMMA}),
+    "gemma3-linear-rope": ("gemma3_text", {"sliding_window": 8, "rope_parameters": GEMMA3_ROPE, **GEMMA}),
     "qwen3-norm-tied": ("qwen3", {"head_dim": 16, "tie_word_embeddings": True}),
 }
 

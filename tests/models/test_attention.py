@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import cmath
-import math
 
 import pytest
 import torch
@@ -11,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from structgen.engine.models import KVCache, LinearScaling, describe
-from structgen.engine.models.attention import attention, attention_mask
+from structgen.engine.models.attention import Scores, attention, attention_mask
 from structgen.engine.models.linear import linear
 from structgen.engine.models.rope import inverse_frequencies, rotate, rotation
 
@@ -30,7 +29,7 @@ DESCRIPTION = describe(
 )
 
 
-def slow_attention(queries, keys, values, window):
+def slow_attention(queries, keys, values, window, scores):
     """One query of one head at a time, in double precision."""
     count, heads, head_dim = queries.shape
     length, group = keys.shape[1], heads // keys.shape[0]
@@ -40,8 +39,10 @@ def slow_attention(queries, keys, values, window):
         first = 0 if window is None else max(0, position - window + 1)
         for head in range(heads):
             seen = slice(first, position + 1)
-            scores = keys[head // group, seen].double() @ queries[row, head].double() / math.sqrt(head_dim)
-            out[row, head] = scores.softmax(0) @ values[head // group, seen].double()
+            products = keys[head // group, seen].double() @ queries[row, head].double() * scores.scale
+            if scores.softcap is not None:
+                products = scores.softcap * torch.tanh(products / scores.softcap)
+            out[row, head] = products.softmax(0) @ values[head // group, seen].double()
     return out.reshape(count, heads * head_dim)
 
 
@@ -52,23 +53,26 @@ def slow_attention(queries, keys, values, window):
     kv_heads=st.integers(1, 3),
     group=st.integers(1, 3),
     window=st.none() | st.integers(1, 24),
+    softcap=st.none() | st.floats(0.5, 50),
     seed=st.integers(0, 1000),
 )
-def test_attention_is_that_of_one_query_at_a_time(count, before, kv_heads, group, window, seed):
+def test_attention_is_that_of_one_query_at_a_time(count, before, kv_heads, group, window, softcap, seed):
     generator = torch.Generator().manual_seed(seed)
     length = before + count
     queries = torch.randn(count, kv_heads * group, 4, generator=generator)
     keys, values = torch.randn(2, kv_heads, length, 4, generator=generator)
-    found = attention(queries, keys, values, window, attention_mask(count, length, window))
-    torch.testing.assert_close(found.double(), slow_attention(queries, keys, values, window), rtol=1e-5, atol=1e-5)
+    scores = Scores(0.4, softcap)
+    found = attention(queries, keys, values, window, attention_mask(count, length, window), scores)
+    expected = slow_attention(queries, keys, values, window, scores)
+    torch.testing.assert_close(found.double(), expected, rtol=1e-5, atol=1e-5)
 
 
 @pytest.mark.parametrize("scaling", [None, LinearScaling(4.0)])
 def test_rotation_turns_pairs_as_complex_numbers(scaling):
     rope = DESCRIPTION.rope.__class__(500.0, scaling)
-    frequencies = inverse_frequencies(DESCRIPTION.__class__(**{**vars(DESCRIPTION), "rope": rope}))
+    frequencies = inverse_frequencies(rope, 8)
     heads = torch.randn(3, 2, 8, generator=torch.Generator().manual_seed(0))
-    rotated = rotate(heads, *rotation(frequencies, 5, 3))
+    rotated = rotate(heads, *rotation(frequencies, torch.arange(5, 8)))
     factor = scaling.factor if scaling else 1.0
     for token in range(3):
         for pair in range(4):

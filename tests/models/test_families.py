@@ -67,8 +67,27 @@ def test_qwen2_has_biases_and_qwen3_has_norms():
     assert (third.qkv_bias, third.qk_norm) == (False, True)
 
 
+def test_gemma_2_has_windows_in_every_other_layer_and_caps_unless_they_are_null():
+    capped = describe("gemma2", {**LLAMA, "sliding_window": 8})
+    assert capped.sliding_windows == (8, None, 8)
+    assert (capped.attention_softcap, capped.logit_softcap, capped.score_scale) == (50.0, 30.0, 1 / 16)
+    free = describe("gemma2", {**LLAMA, "attn_logit_softcapping": None, "final_logit_softcapping": None})
+    assert (free.attention_softcap, free.logit_softcap) == (None, None)
+
+
+def test_gemma_3_turns_the_heads_of_its_local_layers_by_a_base_of_their_own():
+    scaling = {"rope_type": "linear", "factor": 8.0}
+    description = describe("gemma3_text", {**LLAMA, "num_hidden_layers": 7, "rope_scaling": scaling})
+    assert description.sliding_windows == (4096,) * 5 + (None, 4096)
+    assert description.rope_of(5) == Rope(1e6, LinearScaling(8.0))
+    assert {description.rope_of(layer) for layer in (0, 1, 2, 3, 4, 6)} == {Rope(1e4)}
+    assert (description.tie_word_embeddings, description.embedding_scale) == (True, 8.0)
+
+
 def test_an_unknown_architecture_is_refused_with_the_known_ones():
-    with pytest.raises(UnsupportedModel, match=r"'mamba' is not known; known are llama, mistral, qwen2, qwen3"):
+    with pytest.raises(
+        UnsupportedModel, match=r"'mamba' is not known; known are gemma2, .*llama, mistral, qwen2, qwen3"
+    ):
         describe("mamba", LLAMA)
 
 
@@ -88,6 +107,11 @@ def test_an_unknown_architecture_is_refused_with_the_known_ones():
         ("mistral", {"sliding_window": 8, "layer_types": ["full_attention"] * 3}, "layer_types is"),
         ("qwen2", {**QWEN, "layer_types": ["linear_attention"] * 3}, "layer_types is"),
         ("qwen3", {"attention_bias": True}, "attention_bias is True"),
+        ("gemma2", {"hidden_activation": "gelu"}, "hidden_activation is 'gelu'"),
+        ("gemma2", {"layer_types": ["linear_attention"] * 3}, "layer_types is"),
+        ("gemma3_text", {"attn_logit_softcapping": 50.0}, "attn_logit_softcapping is 50.0"),
+        ("gemma3_text", {"use_bidirectional_attention": True}, "use_bidirectional_attention is True"),
+        ("gemma3_text", {"local_rope_scaling": {"rope_type": "linear"}}, "local_rope_scaling is"),
     ],
 )
 def test_an_option_that_is_not_implemented_is_refused_by_name(family, options, named):
@@ -130,3 +154,17 @@ def test_a_value_that_cannot_be_is_named(options, named):
 def test_as_many_layer_types_as_layers_are_needed():
     with pytest.raises(InvalidModelFile, match="2 attention windows for 3 layers"):
         describe("qwen2", {**QWEN, "layer_types": ["full_attention"] * 2})
+
+
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [
+        ({"query_pre_attn_scalar": 0}, "query_pre_attn_scalar is 0"),
+        ({"rope_local_base_freq": 0}, "rope_local_base_freq is 0"),
+        ({"final_logit_softcapping": -1}, "final_logit_softcapping is -1"),
+        ({"sliding_window_pattern": 0}, "sliding_window_pattern is 0"),
+    ],
+)
+def test_a_gemma_with_a_value_that_cannot_be_is_named(options, named):
+    with pytest.raises(InvalidModelFile, match=named):
+        describe("gemma3_text", {**LLAMA, **options})

@@ -205,10 +205,9 @@ def with_arguments(arguments):
 @pytest.mark.parametrize("arguments", ["", "null", " "])
 def test_no_arguments_in_the_history_are_an_empty_object(client, arguments):
     fields = {"max_tokens": 8, "temperature": 0, "tool_choice": "none"}
-    answer = ask(client, messages=with_arguments(arguments), **fields)
-    assert answer == ask(client, messages=with_arguments("{}"), **fields).model_copy(
-        update={"id": answer.id, "created": answer.created}
-    )
+    answer, expected = (ask(client, messages=with_arguments(one), **fields) for one in (arguments, "{}"))
+    assert answer.choices == expected.choices
+    assert answer.usage.prompt_tokens == expected.usage.prompt_tokens
 
 
 @pytest.mark.parametrize("arguments", ['["Oslo"]', '"Oslo"', "{", "3"])

@@ -164,9 +164,54 @@ def test_a_dimension_that_differs_between_layers_is_refused(tmp_path):
 
 
 def test_the_names_of_an_unknown_architecture_stay_as_they_are(tmp_path):
-    path = write_gguf(tmp_path / "m.gguf", architecture="gemma3", tensors={"model.norm.weight": np.ones(4, np.float32)})
+    path = write_gguf(tmp_path / "m.gguf", architecture="phi3", tensors={"model.norm.weight": np.ones(4, np.float32)})
     with open_checkpoint(path) as checkpoint:
-        assert (checkpoint.architecture, checkpoint.names()) == ("gemma3", ["output_norm.weight"])
+        assert (checkpoint.architecture, checkpoint.names()) == ("phi3", ["output_norm.weight"])
+
+
+@pytest.mark.parametrize("architecture", ["gemma2", "gemma3"])
+def test_what_converters_add_to_the_norms_of_gemma_is_taken_off(tmp_path, architecture):
+    norm, matrix = np.linspace(0, 3, 64, dtype=np.float32), np.ones((64, 64), np.float32)
+    stored = {
+        "output_norm.weight": norm + 1,
+        "blk.0.attn_norm.weight": norm + 1,
+        "blk.0.post_attention_norm.weight": norm + 1,
+        "blk.0.ffn_norm.weight": norm + 1,
+        "blk.0.post_ffw_norm.weight": norm + 1,
+        "blk.0.attn_q_norm.weight": norm + 1,
+        "blk.0.ffn_up.weight": matrix,
+    }
+    layer = "model.layers.0."
+    with open_checkpoint(write_gguf(tmp_path / "m.gguf", architecture=architecture, extra=stored)) as checkpoint:
+        assert set(checkpoint.names()) == {
+            "model.norm.weight",
+            f"{layer}input_layernorm.weight",
+            f"{layer}post_attention_layernorm.weight",
+            f"{layer}pre_feedforward_layernorm.weight",
+            f"{layer}post_feedforward_layernorm.weight",
+            f"{layer}self_attn.q_norm.weight",
+            f"{layer}mlp.up_proj.weight",
+        }
+        for name in checkpoint.names():
+            read = torch.empty(checkpoint.shape(name))
+            checkpoint.read_into(name, read)
+            assert torch.equal(read, checkpoint.tensor(name))
+            expected = torch.from_numpy(matrix if "mlp" in name else norm)
+            torch.testing.assert_close(read, expected, rtol=0, atol=3e-7)
+
+
+@pytest.mark.parametrize(
+    ("architecture", "layers", "scalar"),
+    [("gemma2", 26, 24), ("gemma2", 46, 16), ("gemma3", 18, 24), ("gemma3", 62, 16)],
+)
+def test_the_largest_gemmas_scale_their_scores_by_another_width(tmp_path, architecture, layers, scalar):
+    config = {**CONFIG, "num_hidden_layers": layers}
+    fields = {f"{architecture}.attention.key_length": 24, f"{architecture}.rope.freq_base_swa": 10000.0}
+    path = write_gguf(tmp_path / "m.gguf", architecture=architecture, config=config, fields=fields)
+    with open_checkpoint(path) as checkpoint:
+        assert checkpoint.architecture == {"gemma2": "gemma2", "gemma3": "gemma3_text"}[architecture]
+        assert checkpoint.metadata["query_pre_attn_scalar"] == scalar
+        assert checkpoint.metadata["rope_local_base_freq"] == 10000.0
 
 
 def test_files_are_recognised_by_suffix_or_first_bytes(tmp_path):

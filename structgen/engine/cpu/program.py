@@ -78,7 +78,7 @@ def emit(
     Raises
     ------
     UnsupportedModel
-        A width is no multiple of 16.
+        A width is no multiple of 16, or the family has an option that no operation computes.
     """
     _check(description)
     return _Emitter(description, quantization, pages, memory).emit(weights)
@@ -90,6 +90,22 @@ def _check(description: ModelDescription) -> None:
         "intermediate_size": description.intermediate_size,
         "num_attention_heads * head_dim": description.num_attention_heads * description.head_dim,
     }
+    beyond = {
+        "activation": description.activation != "silu",
+        "local_rope": description.local_rope is not None,
+        "attention_scale": description.attention_scale is not None,
+        "attention_softcap": description.attention_softcap is not None,
+        "logit_softcap": description.logit_softcap is not None,
+        "embedding_scale": description.embedding_scale != 1,
+        "norm_offset": description.norm_offset != 0,
+        "post_norms": description.post_norms,
+    }
+    for name, is_used in beyond.items():
+        if is_used:
+            raise UnsupportedModel(
+                f"the compiled CPU path does not know the {name} of {description.architecture} yet; run it with "
+                "dtype= and without quantization="
+            )
     for name, width in widths.items():
         if width % 16:
             raise UnsupportedModel(f"{name} is {width}; the compiled CPU path needs a multiple of 16")

@@ -95,6 +95,7 @@ class CpuRunner:
         self._angles = np.empty((description.max_position_embeddings, description.head_dim), np.float32)
         self._step[layout.ANGLES] = self._angles.ctypes.data
         self._known_angles = 0
+        self._frequencies = inverse_frequencies(description.rope, description.head_dim)
 
     @property
     def vocab_size(self) -> int:
@@ -229,7 +230,7 @@ class CpuRunner:
         while self._known_angles < positions:
             first = self._known_angles
             count = min(_ANGLES_AT_ONCE, self.max_model_len - first)
-            cosines, sines = rotation(inverse_frequencies(self._description), first, count)
+            cosines, sines = rotation(self._frequencies, torch.arange(first, first + count))
             self._angles[first : first + count] = torch.cat((cosines, sines), dim=2)[:, 0].numpy()
             self._known_angles += count
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import torch
 from torch.nn import functional
 
-__all__ = ["attention", "attention_mask"]
+__all__ = ["Scores", "attention", "attention_mask"]
 
 
 def attention_mask(count: int, length: int, window: int | None) -> torch.Tensor | None:
@@ -19,8 +21,20 @@ def attention_mask(count: int, length: int, window: int | None) -> torch.Tensor 
     return mask if window is None else mask.triu(diagonal=length - count - window + 1)
 
 
+class Scores(NamedTuple):
+    """What becomes of the product of a query and a key before the softmax."""
+
+    scale: float
+    softcap: float | None = None
+
+
 def attention(
-    queries: torch.Tensor, keys: torch.Tensor, values: torch.Tensor, window: int | None, mask: torch.Tensor | None
+    queries: torch.Tensor,
+    keys: torch.Tensor,
+    values: torch.Tensor,
+    window: int | None,
+    mask: torch.Tensor | None,
+    scores: Scores,
 ) -> torch.Tensor:
     """Grouped-query attention (Ainslie et al. 2023, arXiv:2305.13245) of the last tokens over all.
 
@@ -32,6 +46,8 @@ def attention(
         ``[kv_heads, length, head_dim]``.
     window, mask
         As :func:`attention_mask` has them.
+    scores : Scores
+        See :class:`ModelDescription`.
 
     Returns
     -------
@@ -45,10 +61,31 @@ def attention(
         if window is not None:
             keys, values = keys[:, -window:], values[:, -window:]
         grouped = queries.view(1, kv_heads, heads // kv_heads, head_dim)
-        attended = functional.scaled_dot_product_attention(grouped, keys[None], values[None])
+        attended = _attend(grouped, keys[None], values[None], None, False, scores)
         return attended.reshape(1, heads * head_dim)
     grouped = queries.view(count, kv_heads, heads // kv_heads, head_dim).permute(1, 2, 0, 3)
     shape = (kv_heads, heads // kv_heads, keys.shape[1], head_dim)
     keys, values = keys[:, None].expand(shape), values[:, None].expand(shape)
-    attended = functional.scaled_dot_product_attention(grouped, keys, values, attn_mask=mask, is_causal=mask is None)
+    attended = _attend(grouped, keys, values, mask, mask is None, scores)
     return attended.permute(2, 0, 1, 3).reshape(count, heads * head_dim)
+
+
+def _attend(
+    queries: torch.Tensor,
+    keys: torch.Tensor,
+    values: torch.Tensor,
+    mask: torch.Tensor | None,
+    is_causal: bool,
+    scores: Scores,
+) -> torch.Tensor:
+    """Attend ``[..., queries, head_dim]`` over ``[..., length, head_dim]``; torch's own operator knows no cap."""
+    if scores.softcap is None:
+        return functional.scaled_dot_product_attention(
+            queries, keys, values, attn_mask=mask, is_causal=is_causal, scale=scores.scale
+        )
+    capped = scores.softcap * torch.tanh(queries @ keys.transpose(-1, -2) * (scores.scale / scores.softcap))
+    if is_causal:
+        mask = torch.ones(capped.shape[-2:], dtype=torch.bool).tril()
+    if mask is not None:
+        capped = capped.masked_fill(~mask, -torch.inf)
+    return torch.softmax(capped.float(), dim=-1).to(values.dtype) @ values

@@ -23,6 +23,7 @@ class Config:
     def __init__(self, architecture: str, values: Mapping[str, object]) -> None:
         self.architecture = architecture
         self._values = {name: value for name, value in values.items() if value is not None}
+        self._nulls = {name for name, value in values.items() if value is None}
 
     def __contains__(self, name: str) -> bool:
         return name in self._values
@@ -54,6 +55,10 @@ class Config:
         if not isinstance(value, bool):
             raise InvalidModelFile(f"{name} is {value!r}; true or false is expected")
         return value
+
+    def optional_number(self, name: str, default: float | None) -> float | None:
+        """A number, or None where it is null: of the few options for which that is not the same as absent."""
+        return None if name in self._nulls or (default is None and name not in self) else self.number(name, default)
 
     def section(self, name: str) -> Config | None:
         """A nested object, or None where there is none."""

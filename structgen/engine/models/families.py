@@ -7,14 +7,15 @@ The plugin group ``structgen.models`` names them. Defaults are those of the fami
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import TypeGuard
 
 from structgen.engine.models.config import Config
-from structgen.engine.models.description import LinearScaling, Llama3Scaling, ModelDescription, Rope
+from structgen.engine.models.description import Activation, LinearScaling, Llama3Scaling, ModelDescription, Rope
 from structgen.errors import InvalidModelFile, PluginError, UnsupportedModel
 from structgen.plugins import registry
 
-__all__ = ["Family", "describe", "llama", "mistral", "qwen2", "qwen3"]
+__all__ = ["Family", "describe", "gemma2", "gemma3", "llama", "mistral", "qwen2", "qwen3"]
 
 Family = Callable[[Mapping[str, object]], ModelDescription]
 """What a plugin of ``structgen.models`` is; it raises InvalidModelFile and UnsupportedModel."""
@@ -88,15 +89,63 @@ def qwen3(metadata: Mapping[str, object]) -> ModelDescription:
     return _decoder(config, sliding_windows=_qwen_windows(config), qk_norm=True)
 
 
+def gemma2(metadata: Mapping[str, object]) -> ModelDescription:
+    """Gemma 2: capped scores and logits, a window in every other layer, norms on both sides of attention and MLP."""
+    config = Config("gemma2", metadata)
+    return replace(
+        _gemma(config, pattern=2),
+        attention_softcap=config.optional_number("attn_logit_softcapping", 50.0),
+        logit_softcap=config.optional_number("final_logit_softcapping", 30.0),
+    )
+
+
+def gemma3(metadata: Mapping[str, object]) -> ModelDescription:
+    """Gemma 3's text models: norms on queries and keys, windows in five layers of six, which turn by their own base."""
+    config = Config("gemma3_text", metadata)
+    config.require("attn_logit_softcapping")
+    config.require("local_rope_scaling")
+    return replace(
+        _gemma(config, pattern=config.integer("sliding_window_pattern", 6)),
+        rope=_rope(config, 1_000_000.0),
+        local_rope=Rope(config.number("rope_local_base_freq", 10_000.0)),
+        logit_softcap=config.optional_number("final_logit_softcapping", None),
+        qk_norm=True,
+    )
+
+
+def _gemma(config: Config, pattern: int) -> ModelDescription:
+    """Read what the Gemmas share; every ``pattern``-th layer sees all tokens unless the configuration says which."""
+    config.require("attention_bias", False)
+    config.require("use_bidirectional_attention", False)
+    config.require("hidden_activation", "gelu_pytorch_tanh")
+    layers, window = _layers(config), config.integer("sliding_window", 4096)
+    scalar = config.number("query_pre_attn_scalar", 256)
+    for name, value in (("sliding_window_pattern", pattern), ("query_pre_attn_scalar", scalar)):
+        if value <= 0:
+            raise InvalidModelFile(f"{name} is {value}; it must be positive")
+    every = [window if (layer + 1) % pattern else None for layer in range(layers)]
+    decoder = _decoder(config, sliding_windows=_windows_by_type(config, window) or tuple(every), activation="gelu_tanh")
+    return replace(
+        decoder,
+        attention_scale=scalar**-0.5,
+        embedding_scale=decoder.hidden_size**0.5,
+        norm_offset=1.0,
+        post_norms=True,
+        tie_word_embeddings=config.flag("tie_word_embeddings", True),
+    )
+
+
 def _decoder(
     config: Config,
     *,
     sliding_windows: tuple[int | None, ...] | None = None,
     qkv_bias: bool = False,
     qk_norm: bool = False,
+    activation: Activation = "silu",
 ) -> ModelDescription:
     """Read what all families share."""
-    config.require("hidden_act", "silu", "swish")
+    if activation == "silu":  # Gemma's configurations name theirs otherwise, beside a hidden_act that nobody reads
+        config.require("hidden_act", "silu", "swish")
     config.require("partial_rotary_factor", 1.0)
     hidden, heads, layers = config.integer("hidden_size"), config.integer("num_attention_heads"), _layers(config)
     return ModelDescription(
@@ -114,6 +163,7 @@ def _decoder(
         sliding_windows=(None,) * layers if sliding_windows is None else sliding_windows,
         qkv_bias=qkv_bias,
         qk_norm=qk_norm,
+        activation=activation,
         tie_word_embeddings=config.flag("tie_word_embeddings", False),
     )
 
@@ -126,9 +176,9 @@ def _layers(config: Config) -> int:
     return layers
 
 
-def _rope(config: Config) -> Rope:
+def _rope(config: Config, theta: float = 10_000.0) -> Rope:
     """Read ``rope_theta`` and ``rope_scaling``; a field that the scaling's type does not have is refused."""
-    theta = config.number("rope_theta", 10_000.0)
+    theta = config.number("rope_theta", theta)
     scaling = config.section("rope_scaling")
     if scaling is None:
         return Rope(theta)
@@ -162,11 +212,19 @@ def _qwen_windows(config: Config) -> tuple[int | None, ...]:
     if not config.flag("use_sliding_window", False) or "sliding_window" not in config:
         return (None,) * layers
     window = config.integer("sliding_window")
+    named = _windows_by_type(config, window)
+    if named is not None:
+        return named
+    full = config.integer("max_window_layers")
+    return tuple(None if layer < full else window for layer in range(layers))
+
+
+def _windows_by_type(config: Config, window: int) -> tuple[int | None, ...] | None:
+    """Windows of the layers from ``layer_types``, where it is there."""
     types = config.value("layer_types")
     if types is None:
-        full = config.integer("max_window_layers")
-        return tuple(None if layer < full else window for layer in range(layers))
-    kinds = {"full_attention": None, "sliding_attention": window}
+        return None
+    kinds: dict[str, int | None] = {"full_attention": None, "sliding_attention": window}
     if not isinstance(types, list) or not all(isinstance(kind, str) and kind in kinds for kind in types):
         raise UnsupportedModel(f"layer_types is {types!r}; a list of {' and '.join(kinds)} is expected")
     return tuple(kinds[kind] for kind in types)

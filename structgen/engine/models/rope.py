@@ -1,4 +1,4 @@
-"""Rotary position embeddings: frequencies from a description, and the rotation itself."""
+"""Rotary position embeddings: frequencies from a scaling, and the rotation itself."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import math
 
 import torch
 
-from structgen.engine.models.description import LinearScaling, Llama3Scaling, ModelDescription
+from structgen.engine.models.description import LinearScaling, Llama3Scaling, Rope
 
 __all__ = ["inverse_frequencies", "rotate", "rotation"]
 
 
-def inverse_frequencies(description: ModelDescription) -> torch.Tensor:
+def inverse_frequencies(rope: Rope, head_dim: int) -> torch.Tensor:
     """Radians a token for each pair of a head's dimensions.
 
     Computed in float32, as the models' own code does: at position 8,192 a frequency that was rounded once differently
@@ -22,9 +22,9 @@ def inverse_frequencies(description: ModelDescription) -> torch.Tensor:
     torch.Tensor
         float32 ``[head_dim // 2]``.
     """
-    exponents = torch.arange(0, description.head_dim, 2, dtype=torch.float32) / description.head_dim
-    frequencies = 1.0 / (description.rope.theta**exponents)
-    match description.rope.scaling:
+    exponents = torch.arange(0, head_dim, 2, dtype=torch.float32) / head_dim
+    frequencies = 1.0 / (rope.theta**exponents)
+    match rope.scaling:
         case None:
             return frequencies
         case LinearScaling(factor):
@@ -41,10 +41,9 @@ def _llama3(frequencies: torch.Tensor, scaling: Llama3Scaling) -> torch.Tensor:
     return (1.0 - kept) * frequencies / scaling.factor + kept * frequencies
 
 
-def rotation(frequencies: torch.Tensor, start: int, count: int) -> tuple[torch.Tensor, torch.Tensor]:
-    """Cosines and sines of ``count`` positions from ``start`` on, each float32 ``[count, 1, head_dim // 2]``."""
-    positions = torch.arange(start, start + count, dtype=torch.float32)
-    angles = torch.outer(positions, frequencies).unsqueeze(1)
+def rotation(frequencies: torch.Tensor, positions: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """Cosines and sines of positions ``[tokens]``, each float32 ``[tokens, 1, head_dim // 2]``."""
+    angles = torch.outer(positions.float(), frequencies).unsqueeze(1)
     return angles.cos(), angles.sin()
 
 

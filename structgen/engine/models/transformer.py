@@ -2,21 +2,30 @@
 
 from __future__ import annotations
 
+from collections import deque
+from collections.abc import Callable, Iterator
+from typing import TypeAlias
+
 import torch
 from torch.nn import functional
 
-from structgen.engine.models.attention import attention, attention_mask
+from structgen.engine.models.attention import Scores, attention, attention_mask
 from structgen.engine.models.cache import KVCache
-from structgen.engine.models.description import ModelDescription
+from structgen.engine.models.description import Activation, ModelDescription
 from structgen.engine.models.linear import linear
 from structgen.engine.models.rope import inverse_frequencies, rotate, rotation
 from structgen.engine.models.weights import LayerWeights, ModelWeights
 
-__all__ = ["Transformer"]
+__all__ = ["Attend", "Transformer"]
+
+Attend: TypeAlias = "Callable[[int, torch.Tensor, torch.Tensor, torch.Tensor, Scores], torch.Tensor]"
+"""Keeps a layer's new keys and values, ``[tokens, kv_heads, head_dim]`` each, and attends with the new queries,
+``[tokens, heads, head_dim]``, over all that they see: ``[tokens, heads * head_dim]``. It is given the layer, queries,
+keys and values, and what becomes of their products."""
 
 
 class Transformer:
-    """A decoder's forward pass over one sequence.
+    """A decoder's forward pass.
 
     Parameters
     ----------
@@ -29,7 +38,12 @@ class Transformer:
     def __init__(self, description: ModelDescription, weights: ModelWeights) -> None:
         self._description = description
         self._weights = weights
-        self._frequencies = inverse_frequencies(description)
+        self._ropes = [description.rope_of(layer) for layer in range(description.num_hidden_layers)]
+        device = weights.embedding.device
+        self._frequencies = {
+            rope: inverse_frequencies(rope, description.head_dim).to(device) for rope in set(self._ropes)
+        }
+        self._scores = Scores(description.score_scale, description.attention_softcap)
 
     def hidden_states(self, cache: KVCache, tokens: torch.Tensor) -> torch.Tensor:
         """Run all layers over new tokens and write their keys and values to the cache, without committing them.
@@ -46,26 +60,54 @@ class Transformer:
         torch.Tensor
             ``[tokens, hidden]``, normalized: what the output projection reads.
         """
-        count = tokens.shape[0]
+        count, windows = tokens.shape[0], self._description.sliding_windows
         cache.reserve(count)
-        angles = rotation(self._frequencies, cache.length, count)
-        masks = {
-            window: attention_mask(count, cache.length + count, window)
-            for window in set(self._description.sliding_windows)
-        }
-        hidden = functional.embedding(tokens, self._weights.embedding)
+        masks = {window: attention_mask(count, cache.length + count, window) for window in set(windows)}
+
+        def attend(
+            layer: int, queries: torch.Tensor, keys: torch.Tensor, values: torch.Tensor, scores: Scores
+        ) -> torch.Tensor:
+            keys, values = cache.write(layer, keys, values)
+            return attention(queries, keys, values, windows[layer], masks[windows[layer]], scores)
+
+        positions = torch.arange(cache.length, cache.length + count)
+        return self.run(tokens, positions, attend)
+
+    def run(self, tokens: torch.Tensor, positions: torch.Tensor, attend: Attend) -> torch.Tensor:
+        """Run all layers over tokens of any sequences, and return the last of :meth:`stages`."""
+        return deque(self.stages(tokens, positions, attend), maxlen=1).pop()
+
+    def stages(self, tokens: torch.Tensor, positions: torch.Tensor, attend: Attend) -> Iterator[torch.Tensor]:
+        """Run all layers over tokens of any sequences, and give the hidden states after each of them.
+
+        Parameters
+        ----------
+        tokens, positions : torch.Tensor
+            int64 ``[tokens]``: ids, and places in their sequences.
+        attend : Attend
+            Knows whose tokens they are, and which others each of them sees.
+
+        Yields
+        ------
+        torch.Tensor
+            ``[tokens, hidden]``: the embedded tokens, then what each layer makes of them, then these normalized, which
+            is what the output projection reads.
+        """
+        angles = {rope: rotation(one, positions) for rope, one in self._frequencies.items()}
+        hidden = functional.embedding(tokens, self._weights.embedding) * self._description.embedding_scale
+        yield hidden
         for index, layer in enumerate(self._weights.layers):
-            window = self._description.sliding_windows[index]
-            queries, keys, values = self._project(layer, hidden, angles)
-            keys, values = cache.write(index, keys, values)
-            attended = attention(queries, keys, values, window, masks[window])
-            hidden = hidden + linear(attended, layer.output)
-            hidden = hidden + self._mlp(layer, hidden)
-        return self._norm(hidden, self._weights.norm)
+            queries, keys, values = self._project(layer, hidden, angles[self._ropes[index]])
+            attended = attend(index, queries, keys, values, self._scores)
+            hidden = hidden + self._post_norm(linear(attended, layer.output), layer.output_norm)
+            hidden = hidden + self._post_norm(self._mlp(layer, hidden), layer.down_norm)
+            yield hidden
+        yield self._norm(hidden, self._weights.norm)
 
     def logits(self, hidden: torch.Tensor) -> torch.Tensor:
         """Project ``[tokens, hidden]`` to ``[tokens, vocab]``."""
-        return linear(hidden, self._weights.head)
+        logits, cap = linear(hidden, self._weights.head), self._description.logit_softcap
+        return logits if cap is None else cap * torch.tanh(logits / cap)
 
     def _project(
         self, layer: LayerWeights, hidden: torch.Tensor, angles: tuple[torch.Tensor, torch.Tensor]
@@ -82,10 +124,21 @@ class Transformer:
         return rotated[:, :heads], rotated[:, heads:], projected[:, heads + kv_heads :]
 
     def _mlp(self, layer: LayerWeights, hidden: torch.Tensor) -> torch.Tensor:
-        """SwiGLU (Shazeer 2020, arXiv:2002.05202)."""
+        """The gated MLP; see :data:`Activation`."""
         gate, up = linear(self._norm(hidden, layer.mlp_norm), layer.gate_up).chunk(2, dim=-1)
-        return linear(functional.silu(gate) * up, layer.down)
+        return linear(_activated(self._description.activation, gate) * up, layer.down)
+
+    def _post_norm(self, hidden: torch.Tensor, weight: torch.Tensor | None) -> torch.Tensor:
+        return hidden if weight is None else self._norm(hidden, weight)
 
     def _norm(self, hidden: torch.Tensor, weight: torch.Tensor | None) -> torch.Tensor:
         """RMSNorm over the last dimension (Zhang and Sennrich 2019, arXiv:1910.07467)."""
-        return functional.rms_norm(hidden, hidden.shape[-1:], weight, self._description.rms_norm_eps)
+        offset, shape, eps = self._description.norm_offset, hidden.shape[-1:], self._description.rms_norm_eps
+        if weight is None or not offset:
+            return functional.rms_norm(hidden, shape, weight, eps)
+        # 1 + w has no room in bfloat16 for the end of w.
+        return functional.rms_norm(hidden.float(), shape, weight.float() + offset, eps).to(hidden.dtype)
+
+
+def _activated(activation: Activation, gate: torch.Tensor) -> torch.Tensor:
+    return functional.silu(gate) if activation == "silu" else functional.gelu(gate, approximate="tanh")

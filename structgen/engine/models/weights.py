@@ -30,9 +30,11 @@ class LayerWeights:
     query_norm: torch.Tensor | None  # [head_dim]
     key_norm: torch.Tensor | None  # [head_dim]
     output: torch.Tensor  # [hidden, heads * head_dim]
+    output_norm: torch.Tensor | None  # [hidden]
     mlp_norm: torch.Tensor  # [hidden]
     gate_up: torch.Tensor  # [2 * intermediate, hidden]
     down: torch.Tensor  # [hidden, intermediate]
+    down_norm: torch.Tensor | None  # [hidden]
 
 
 @dataclass(frozen=True)
@@ -120,9 +122,11 @@ def _new_layer(description: ModelDescription, new: Callable[..., torch.Tensor]) 
         query_norm=new(head_dim) if description.qk_norm else None,
         key_norm=new(head_dim) if description.qk_norm else None,
         output=new(hidden, queries),
+        output_norm=new(hidden) if description.post_norms else None,
         mlp_norm=new(hidden),
         gate_up=new(2 * description.intermediate_size, hidden),
         down=new(hidden, description.intermediate_size),
+        down_norm=new(hidden) if description.post_norms else None,
     )
 
 
@@ -135,7 +139,7 @@ def _places(description: ModelDescription, layer: LayerWeights) -> dict[str, tor
     places = {
         "input_layernorm.weight": layer.input_norm,
         "self_attn.o_proj.weight": layer.output,
-        "post_attention_layernorm.weight": layer.mlp_norm,
+        **_norm_places(layer),
         "mlp.gate_proj.weight": gate,
         "mlp.up_proj.weight": up,
         "mlp.down_proj.weight": layer.down,
@@ -148,3 +152,14 @@ def _places(description: ModelDescription, layer: LayerWeights) -> dict[str, tor
         if norm is not None:
             places[f"self_attn.{name}.weight"] = norm
     return places
+
+
+def _norm_places(layer: LayerWeights) -> dict[str, torch.Tensor]:
+    """The norms around the MLP; what comes before it is named after what it follows, unless that has its own."""
+    if layer.output_norm is None or layer.down_norm is None:
+        return {"post_attention_layernorm.weight": layer.mlp_norm}
+    return {
+        "post_attention_layernorm.weight": layer.output_norm,
+        "pre_feedforward_layernorm.weight": layer.mlp_norm,
+        "post_feedforward_layernorm.weight": layer.down_norm,
+    }

@@ -19,7 +19,7 @@ from structgen.engine.weights.gguf_config import (
     scaling_of_frequency_factors,
 )
 from structgen.engine.weights.gguf_file import GgufFile, StoredTensor
-from structgen.engine.weights.gguf_names import hugging_face_name, undo_rope_permutation
+from structgen.engine.weights.gguf_names import hugging_face_name, norm_offset, undo_rope_permutation
 from structgen.errors import InvalidModelFile, UnsupportedModel
 
 __all__ = ["GgufCheckpoint"]
@@ -72,12 +72,16 @@ class GgufCheckpoint(Checkpoint):
 
     def tensor(self, name: str, dtype: torch.dtype = torch.float32) -> torch.Tensor:
         """Read and dequantize one tensor, a Q or K projection of a llama with its rows in Hugging Face's order."""
-        stored = self._find(name)
-        return dequantize(self._bytes(name, stored), stored.kind, dtype).view(stored.shape)
+        stored, offset = self._find(name), norm_offset(str(self._fields["general.architecture"]), name)
+        values = dequantize(self._bytes(name, stored), stored.kind, torch.float32 if offset else dtype)
+        return (values - offset).to(dtype).view(stored.shape) if offset else values.view(stored.shape)
 
     def read_into(self, name: str, out: torch.Tensor) -> None:
         """Dequantize one tensor right to where it belongs."""
         stored = self._find(name)
+        if norm_offset(str(self._fields["general.architecture"]), name):
+            out.copy_(self.tensor(name))
+            return
         dequantize_into(self._bytes(name, stored), stored.kind, out.view(-1))
 
     def tokenizer(self) -> Tokenizer:

@@ -23,7 +23,10 @@ _KEYS = {
     "attention.key_length": "head_dim",
     "attention.layer_norm_rms_epsilon": "rms_norm_eps",
     "attention.sliding_window": "sliding_window",
+    "attn_logit_softcapping": "attn_logit_softcapping",
+    "final_logit_softcapping": "final_logit_softcapping",
     "rope.freq_base": "rope_theta",
+    "rope.freq_base_swa": "rope_local_base_freq",
 }
 _SCALING_KEYS = {
     "factor": "factor",
@@ -38,9 +41,15 @@ _LLAMA3_LOW, _LLAMA3_HIGH, _LLAMA3_CONTEXT = 1.0, 4.0, 8192
 _DEFAULT_THETA = 10000.0
 
 
+_GEMMA_27B_LAYERS = {"gemma2": 46, "gemma3": 62}
+"""The largest of each family scales its scores by the width that each head would have of the hidden size."""
+
+
 def hugging_face_model_type(fields: Mapping[str, object]) -> str:
     """``model_type`` for ``general.architecture``; three of Hugging Face's families are ``llama`` in a GGUF file."""
     architecture = str(fields["general.architecture"])
+    if architecture == "gemma3":
+        return "gemma3_text"
     if architecture != "llama":
         return architecture
     finer = {"mixtral": "expert_count", "mistral": "attention.sliding_window"}
@@ -64,6 +73,8 @@ def hugging_face_config(fields: Mapping[str, object]) -> dict[str, object]:
     rotated, head_dim = fields.get(f"{architecture}.rope.dimension_count"), _head_dim(config)
     if isinstance(rotated, int) and head_dim is not None and rotated != head_dim:
         config["partial_rotary_factor"] = rotated / head_dim
+    if architecture in _GEMMA_27B_LAYERS:
+        config["query_pre_attn_scalar"] = _query_pre_attn_scalar(str(architecture), config)
     scaling = _rope_scaling(fields, f"{architecture}.rope.scaling.")
     if scaling is not None:
         config["rope_scaling"] = scaling
@@ -122,13 +133,20 @@ def _rope_scaling(fields: Mapping[str, object], prefix: str) -> dict[str, object
     return {"rope_type": kind, **scaling}
 
 
+def _query_pre_attn_scalar(architecture: str, config: Mapping[str, object]) -> object:
+    """What no file says."""
+    if config.get("num_hidden_layers") != _GEMMA_27B_LAYERS[architecture]:
+        return _head_dim(config)
+    return _head_dim({**config, "head_dim": None})
+
+
 def _positive(value: object) -> bool:
     return isinstance(value, int) and value > 0
 
 
 def _head_dim(config: Mapping[str, object]) -> int | None:
     hidden, heads = config.get("hidden_size"), config.get("num_attention_heads")
-    if "head_dim" not in config and isinstance(hidden, int) and isinstance(heads, int) and heads > 0:
+    if config.get("head_dim") is None and isinstance(hidden, int) and isinstance(heads, int) and heads > 0:
         return hidden // heads
     head_dim = config.get("head_dim")
     return head_dim if isinstance(head_dim, int) else None

@@ -6,9 +6,10 @@ import re
 
 import torch
 
-__all__ = ["hugging_face_name", "undo_rope_permutation"]
+__all__ = ["hugging_face_name", "norm_offset", "undo_rope_permutation"]
 
-_DECODERS = frozenset({"llama", "qwen2", "qwen3"})
+_GEMMAS = frozenset({"gemma2", "gemma3"})
+_DECODERS = frozenset({"llama", "qwen2", "qwen3"}) | _GEMMAS
 """Architectures of ``general.architecture`` for which the names below hold."""
 
 _TOP = {"token_embd": "model.embed_tokens", "output_norm": "model.norm", "output": "lm_head"}
@@ -24,6 +25,12 @@ _IN_LAYER = {
     "ffn_gate": "mlp.gate_proj",
     "ffn_up": "mlp.up_proj",
     "ffn_down": "mlp.down_proj",
+}
+_IN_GEMMA_LAYER = {
+    **_IN_LAYER,
+    "post_attention_norm": "post_attention_layernorm",
+    "ffn_norm": "pre_feedforward_layernorm",
+    "post_ffw_norm": "post_feedforward_layernorm",
 }
 _PARTS = re.compile(r"(?:blk\.(?P<layer>\d+)\.)?(?P<part>\w+)\.(?P<kind>weight|bias)")
 
@@ -47,10 +54,24 @@ def hugging_face_name(architecture: str, name: str) -> str:
     if found is None or architecture not in _DECODERS:
         return name
     layer, part, kind = found["layer"], found["part"], found["kind"]
-    known = (_TOP if layer is None else _IN_LAYER).get(part)
+    in_layer = _IN_GEMMA_LAYER if architecture in _GEMMAS else _IN_LAYER
+    known = (_TOP if layer is None else in_layer).get(part)
     if known is None:
         return name
     return f"{known}.{kind}" if layer is None else f"model.layers.{int(layer)}.{known}.{kind}"
+
+
+def norm_offset(architecture: str, name: str) -> float:
+    """What a converter has added to a tensor: 1 to the norms of the Gemmas, which Hugging Face adds when it computes.
+
+    Parameters
+    ----------
+    architecture : str
+        ``general.architecture`` of the file.
+    name : str
+        Hugging Face's name.
+    """
+    return 1.0 if architecture in _GEMMAS and name.endswith("norm.weight") else 0.0
 
 
 def undo_rope_permutation(rows: torch.Tensor, heads: int) -> torch.Tensor:

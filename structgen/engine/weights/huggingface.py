@@ -131,11 +131,22 @@ class HuggingFaceCheckpoint(Checkpoint):
         return tuple(dict.fromkeys(token for token in ids if isinstance(token, int)))
 
 
+_LOCAL = "sliding_attention"
+"""Where kinds of layers have their own rope settings, those of the ones with a window."""
+
+
 def _with_plain_rope(config: Mapping[str, object]) -> dict[str, object]:
-    """Bring the three ways in which versions of ``transformers`` write rope settings to one."""
-    plain = {key: value for key, value in config.items() if value is not None}
+    """Bring the ways in which versions of ``transformers`` write rope settings to one."""
+    plain = dict(config)
     scaling = plain.pop("rope_scaling", None)
     parameters = plain.pop("rope_parameters", None)
+    if _LOCAL in _as_dict(parameters):
+        local = dict(_as_dict(_as_dict(parameters)[_LOCAL]))
+        parameters = _as_dict(parameters).get("full_attention")
+        if "rope_theta" in local:
+            plain["rope_local_base_freq"] = local.pop("rope_theta")
+        if local not in ({}, {"rope_type": "default"}):
+            plain["local_rope_scaling"] = local
     scaling = {**_as_dict(scaling), **_as_dict(parameters)}
     if "rope_theta" in scaling:
         plain["rope_theta"] = scaling.pop("rope_theta")

@@ -24,6 +24,7 @@ from structgen.grammars.automaton.tables import (
     Tables,
 )
 from structgen.grammars.automaton.value_facts import element_tokens, member_tokens, other_tokens, value_tokens
+from structgen.grammars.covering import ENDLESS_CELL, key_cells
 from structgen.grammars.expr import Rule
 from structgen.grammars.values import ArraySpec, ObjectSpec
 
@@ -73,12 +74,14 @@ def write_object(
         )
         for place, value in enumerate(spec.values)
     ]
+    cells, rooms = key_cells([one.keys for one in spec.others] if spec.obligations else [], spec.names)
     others = [
         (
             number_of(one.value),
             _mask(one.meets),
             other_tokens(spec, entry, facts, single, depth) if spellable else FAR,
             value_tokens(spec, one.value, facts, depth),
+            *_cell_and_room(cells, rooms, entry),
         )
         for entry, one in enumerate(spec.others)
     ]
@@ -101,6 +104,7 @@ def write_object(
         (len(names) + 31) // 32,
         int(spec.is_set),
         layout,
+        (len(names) + 31) // 32 + len(rooms),
     )
     return tables.append(OBJECTS, N_OBJECTS, [row])
 
@@ -141,6 +145,11 @@ def write_array(
         layout,
     )
     return tables.append(ARRAYS, N_ARRAYS, [row])
+
+
+def _cell_and_room(cells: tuple[int, ...], rooms: tuple[int, ...], entry: int) -> tuple[int, int]:
+    cell = cells[entry] if cells else ENDLESS_CELL
+    return cell, 0 if cell == ENDLESS_CELL else rooms[cell]
 
 
 def _mask(places: Iterable[int]) -> int:

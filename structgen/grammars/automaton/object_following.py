@@ -6,12 +6,14 @@ import numpy as np
 
 from structgen.grammars.automaton._jit import Int64Array, Memory, inner
 from structgen.grammars.automaton.layouts import closing_cost
+from structgen.grammars.automaton.obligations import IMPOSSIBLE, fewest_owed, may_take, owed_cost, unmet_of
 from structgen.grammars.automaton.tables import (
     FAR,
     NAME_COST,
     NAME_REQUIRED,
     NAME_RULE,
     NAMES,
+    O_ALLOWED,
     O_FIRST_IMPLICATION,
     O_FIRST_NAME,
     O_FIRST_OTHER,
@@ -24,17 +26,14 @@ from structgen.grammars.automaton.tables import (
     O_OBLIGATIONS,
     O_ORDERED,
     O_OTHERS,
-    O_WORDS,
     OBJECTS,
     OTHER_COST,
-    OTHER_MEETS,
     OTHERS,
     R_BITS,
     R_COUNT,
     R_DISTANCE,
     R_LAST,
     R_MAY_END,
-    R_MET,
     R_MORE,
     R_NEXT,
     R_SPEC,
@@ -71,7 +70,7 @@ def may_come(m: Memory, register: int, name: int) -> bool:
     spec = cell(m, REGISTERS, register, R_SPEC)
     if name >= cell(m, OBJECTS, spec, O_NAMES):
         return False
-    return _has_bit(m, cell(m, REGISTERS, register, R_BITS) + cell(m, OBJECTS, spec, O_WORDS), name)
+    return _has_bit(m, cell(m, REGISTERS, register, R_BITS) + cell(m, OBJECTS, spec, O_ALLOWED), name)
 
 
 @inner
@@ -160,11 +159,12 @@ def settle_object(m: Memory, row: int, spec: int) -> None:
             missing += 1
             cost += cell(m, NAMES, first + one, NAME_COST)
             barrier = min(barrier, one)
-    unmet = ((1 << cell(m, OBJECTS, spec, O_OBLIGATIONS)) - 1) & ~cell(m, REGISTERS, row, R_MET)
+    unmet = unmet_of(m, row, spec)
+    owed = fewest_owed(m, row, spec, unmet)
     others = cell(m, OBJECTS, spec, O_OTHERS)
     short = cell(m, OBJECTS, spec, O_LOW) - count
     ahead = opened
-    allowed = cell(m, REGISTERS, row, R_BITS) + cell(m, OBJECTS, spec, O_WORDS)
+    allowed = cell(m, REGISTERS, row, R_BITS) + cell(m, OBJECTS, spec, O_ALLOWED)
     more = 0
     for name in range(names):
         if not _is_open(m, row, spec, name):
@@ -172,40 +172,40 @@ def settle_object(m: Memory, row: int, spec: int) -> None:
         ahead -= 1  # those behind it where keys are ordered, all others where they are not
         still = _missing_after(m, row, spec, name) if implied else missing - wanted[name]
         is_late = ordered and not implied and name > barrier
-        is_full = high >= 0 and count + 1 + still + (unmet != 0) > high
+        is_full = high >= 0 and count + 1 + still + owed > high
         is_short = others == 0 and 1 + (ahead if ordered else opened - 1) < short
         if still < FAR and not is_late and not is_full and not is_short:
             add_bit(m, allowed, name)
             more = 1
     ways = 0
     for other in range(others):
-        met = cell(m, OTHERS, cell(m, OBJECTS, spec, O_FIRST_OTHER) + other, OTHER_MEETS)
-        rest = (unmet & ~met) != 0
-        if (ordered and missing) or (high >= 0 and count + 1 + missing + rest > high):
-            continue
-        ways |= 1 << other
+        if not (ordered and missing) and may_take(m, row, spec, other, missing):
+            ways |= 1 << other
     put(m, REGISTERS, row, R_WAYS, ways)
     put(m, REGISTERS, row, R_MORE, 1 if more or ways else 0)
     put(m, REGISTERS, row, R_MAY_END, 1 if missing == 0 and unmet == 0 and short <= 0 else 0)
-    owed, pending = _owed(m, spec, unmet)
-    further, following = _short(m, row, spec, short - missing - pending, wanted)
+    further, following = _further(m, row, spec, missing, wanted)
     following = min(following, barrier) if missing else following
     put(m, REGISTERS, row, R_NEXT, following if following < names and _has_bit(m, allowed, following) else ANY_NEXT)
-    put(m, REGISTERS, row, R_DISTANCE, min(FAR, cost + owed + further))
+    put(m, REGISTERS, row, R_DISTANCE, min(FAR, cost + further))
 
 
 @inner
-def _owed(m: Memory, spec: int, unmet: int) -> tuple[int, int]:
-    """Tokens that suffice for a member for each of the obligations ``unmet``, and how many these are."""
-    first, cost, pending = cell(m, OBJECTS, spec, O_FIRST_OTHER), 0, 0
-    for number in range(cell(m, OBJECTS, spec, O_OBLIGATIONS)):
-        if (unmet >> number) & 1:
-            best = FAR
-            for other in range(first, first + cell(m, OBJECTS, spec, O_OTHERS)):
-                if (cell(m, OTHERS, other, OTHER_MEETS) >> number) & 1:
-                    best = min(best, cell(m, OTHERS, other, OTHER_COST))
-            cost, pending = min(FAR, cost + best), pending + 1
-    return cost, pending
+def _further(m: Memory, row: int, spec: int, missing: int, wanted: Int64Array) -> tuple[int, int]:
+    """Tokens that suffice for what is owed and for the members that are short beside those wanted, and the first name
+    of these, as `_short` gives it.
+    """
+    unmet, high = unmet_of(m, row, spec), cell(m, OBJECTS, spec, O_HIGH)
+    left = high - cell(m, REGISTERS, row, R_COUNT) - missing if high >= 0 else FAR
+    short = cell(m, OBJECTS, spec, O_LOW) - cell(m, REGISTERS, row, R_COUNT) - missing
+    best, following = FAR, cell(m, OBJECTS, spec, O_NAMES)
+    for members in range(min(left, cell(m, OBJECTS, spec, O_OBLIGATIONS)) + 1):
+        owed = owed_cost(m, row, spec, unmet, members)
+        if owed < IMPOSSIBLE:
+            cost, name = _short(m, row, spec, short - members, wanted)
+            if owed + cost < best:
+                best, following = owed + cost, name
+    return best, following
 
 
 @inner

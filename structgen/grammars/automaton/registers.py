@@ -2,9 +2,10 @@
 
 A register is a row of `REGISTERS`: the spec (an object's number, or -1 less an array's), the automaton of the keys, a
 count that goes no further than the spec can tell apart, the last name where keys are ordered (they are numbered in that
-order), the obligations met, and words: for an object the bits of the names seen and those of the names that may come
-next; for an array its counters. Equal registers are one row. Everything that may follow is computed when a register is
-made, so that *completable* is asked once: what is allowed leads to a register from which an end can be reached.
+order), the obligations met, and words: for an object the bits of the names seen, the members of cells (see
+`obligations`) and the bits of the names that may come next; for an array its counters. Equal registers are one row.
+Everything that may follow is computed when a register is made, so that *completable* is asked once: what is allowed
+leads to a register from which an end can be reached.
 """
 
 from __future__ import annotations
@@ -13,21 +14,20 @@ from structgen.grammars.automaton._jit import Memory, compiled, inner
 from structgen.grammars.automaton.array_following import array_of, most_elements, settle_array, way_of
 from structgen.grammars.automaton.hashing import FNV_BASIS, folded, mixed
 from structgen.grammars.automaton.object_following import add_bit, most_counted, settle_object
+from structgen.grammars.automaton.obligations import meet
 from structgen.grammars.automaton.tables import (
     A_COUNTERS,
     A_FIRST_COUNTER,
     ARRAYS,
     N_REGISTERS,
     N_WORDS,
-    O_FIRST_OTHER,
+    O_ALLOWED,
     O_IMPLICATIONS,
     O_KEYS,
     O_NAMES,
     O_ORDERED,
     O_WORDS,
     OBJECTS,
-    OTHER_MEETS,
-    OTHERS,
     R_BITS,
     R_COUNT,
     R_KEYS,
@@ -76,7 +76,7 @@ def _same_register(m: Memory, one: int, other: int, words: int) -> bool:
 @inner
 def _words_of(m: Memory, spec: int) -> int:
     """Words that tell registers of ``spec`` apart."""
-    return cell(m, OBJECTS, spec, O_WORDS) if spec >= 0 else cell(m, ARRAYS, -1 - spec, A_COUNTERS)
+    return cell(m, OBJECTS, spec, O_ALLOWED) if spec >= 0 else cell(m, ARRAYS, -1 - spec, A_COUNTERS)
 
 
 @inner
@@ -152,8 +152,7 @@ def after_other(m: Memory, register: int, other: int, keys: int) -> int:
     spec = cell(m, REGISTERS, register, R_SPEC)
     row = _draft(m, register, spec)
     put(m, REGISTERS, row, R_KEYS, keys)
-    met = cell(m, OTHERS, cell(m, OBJECTS, spec, O_FIRST_OTHER) + other, OTHER_MEETS)
-    put(m, REGISTERS, row, R_MET, cell(m, REGISTERS, row, R_MET) | met)
+    meet(m, row, spec, other)
     if cell(m, OBJECTS, spec, O_ORDERED):
         put(m, REGISTERS, row, R_LAST, cell(m, OBJECTS, spec, O_NAMES))
         _forget(m, row, spec)

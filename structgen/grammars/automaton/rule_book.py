@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -61,6 +61,10 @@ _AHEAD, _AHEAD_DEPTH = 64, 4
 """So many rules are lowered when an automaton is made, those inside fewer objects and arrays where that matters."""
 
 
+_SHORT = 32
+"""Lists of so many texts at most are written together."""
+
+
 class _KeySet(NamedTuple):
     """Keys of objects: those declared, the languages of the others, and which of these there have been."""
 
@@ -111,6 +115,7 @@ class RuleBook:
         self._byteset_numbers: dict[int, int] = {}
         self._keys: dict[_KeySet, int] = {}
         self._key_sets: dict[int, _KeySet] = {}
+        self._lists: dict[int, Language] = {}  # short ones that have a number and are not written yet
         if base is None:
             self._strings = StringTables(tables, self._make_room, lengths.single)
             self._publish_rules()
@@ -121,6 +126,7 @@ class RuleBook:
             self._layouts.update(base._layouts)
             self._keys.update(base._keys)
             self._key_sets.update(base._key_sets)
+            self._lists.update(base._lists)
             self._strings = base._strings.copied(tables, self._make_room)
 
     def lower(self, number: int) -> None:
@@ -137,12 +143,7 @@ class RuleBook:
         elif isinstance(one, ArrayValue):
             self._write(number, ARRAY_RULE, self._write_array(number, one.spec, depth))
         elif isinstance(one, StringValue):
-            self._write(number, STRING_RULE, self._strings.string(one.language, number))
-            dfa = one.language.dfa
-            leaf, values = (
-                (self._interiors.leaf(one.language), 0) if dfa is None else (self._interiors.leaf(dfa), len(dfa))
-            )
-            self._tables[RULES][number, [U_LEAF, U_FIRST]] = leaf, values
+            self._write_strings(number, one.language)
         elif isinstance(one, Regular):
             self._write_regular(number, one.dfa)
         else:
@@ -169,6 +170,25 @@ class RuleBook:
     def _write(self, number: int, kind: int, written: int) -> None:
         self._publish_rules()
         self._tables[RULES][number, [U_KIND, U_NODE]] = kind, written
+
+    def _write_strings(self, number: int, language: Language) -> None:
+        if language.texts is not None:
+            self._write_lists({**self._lists, number: language})
+            self._lists.clear()
+            return
+        self._write(number, STRING_RULE, self._strings.string(language, number))
+        dfa = language.dfa
+        leaf, values = (self._interiors.leaf(language), 0) if dfa is None else (self._interiors.leaf(dfa), len(dfa))
+        self._tables[RULES][number, [U_LEAF, U_FIRST]] = leaf, values
+
+    def _write_lists(self, lists: Mapping[int, Language]) -> None:
+        """Write lists of texts; all that are known together, as alternatives want one after the other."""
+        self._publish_rules()
+        rows = np.zeros((len(lists), self._tables[RULES].shape[1]), np.int32)
+        rows[:, U_KIND] = STRING_RULE
+        rows[:, U_NODE] = self._strings.lists({language: number for number, language in lists.items()})
+        rows[:, U_LEAF] = [self._interiors.leaf(language) for language in lists.values()]
+        self._tables[RULES][list(lists)] = rows
 
     def _write_regular(self, number: int, dfa: ByteDfa) -> None:
         """Write the states of ``dfa``, whose transitions are all known."""
@@ -264,6 +284,10 @@ class RuleBook:
             return
         self._make_room(RULES, total)
         self.rules += itertools.islice(self._numbers, len(self.rules), None)
+        for number in range(known, total):
+            one = self.rules[number][0]
+            if isinstance(one, StringValue) and one.language.texts is not None and len(one.language.texts) <= _SHORT:
+                self._lists[number] = one.language
         self._tables[RULES][known:total, U_NODE] = -1
         self._tables.set_count(N_RULES, total)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from bisect import bisect_left
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 
 import numpy as np
@@ -14,7 +14,7 @@ from structgen.grammars.automaton.string_costs import nearest_ends, spelling_cos
 from structgen.grammars.automaton.string_lengths import StateLengths, lengths_of
 from structgen.grammars.automaton.string_products import product, sizes
 from structgen.grammars.automaton.string_rows import ValueRows, in_words, rows_of, value_rows
-from structgen.grammars.automaton.string_texts import Texts, texts_of
+from structgen.grammars.automaton.string_texts import Texts, lists_of, texts_of
 from structgen.grammars.automaton.string_values import ANY, RankedDfa, ranked
 from structgen.grammars.automaton.tables import (
     D_FIRST,
@@ -103,17 +103,28 @@ class StringTables:
 
     def string(self, language: Language, rule: int) -> int:
         """The machine of the strings in ``language``, to which the rule number ``rule`` is given if it is new."""
+        if language.texts is not None:
+            return self.lists({language: rule})[0]
         machine = self._machines.get(language)
         if machine is None:
-            fields = {G_RULE: rule, G_VALUE: -1, G_HIGH: ENDLESS}
-            if language.texts is not None:
-                fields |= self._texts(texts_of(language.texts, self._single))
-            else:
-                fields[G_VALUE] = self._value(language.dfa)
-                if language.low or language.high is not None:
-                    fields |= self._bounds(language)
+            fields = {G_RULE: rule, G_VALUE: self._value(language.dfa), G_HIGH: ENDLESS}
+            if language.low or language.high is not None:
+                fields |= self._bounds(language)
             machine = self._machines[language] = self._machine(fields)
         return machine
+
+    def lists(self, rules: Mapping[Language, int]) -> list[int]:
+        """The machines of lists of texts, each given a rule's number if it is new; written together in little time."""
+        new = {one: one.texts for one in rules if one not in self._machines and one.texts is not None}
+        if new:
+            fields = self._texts(lists_of(new.values(), self._single))
+            sizes = np.fromiter(map(len, new.values()), np.int32, len(new))
+            rows = np.zeros((len(new), self._tables[MACHINES].shape[1]), np.int32)
+            rows[:, G_RULE], rows[:, G_VALUE], rows[:, G_HIGH] = [rules[one] for one in new], -1, ENDLESS
+            rows[:, G_TEXT_END] = fields[G_TEXT] + sizes.cumsum()
+            rows[:, G_TEXT] = rows[:, G_TEXT_END] - sizes
+            self._machines.update(zip(new, itertools.count(self._append(MACHINES, N_MACHINES, rows)), strict=False))
+        return [self._machines[one] for one in rules]
 
     def keys(self, names: Sequence[str], others: Sequence[Language], rule: int) -> int:
         """The machine of an object's keys, for `strings.key_start`; there is some key.

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import re
+from collections.abc import Iterable
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -23,7 +25,7 @@ from structgen.grammars.automaton.string_values import sorted_by_rank
 from structgen.grammars.automaton.tables import FAR, T_COST, T_FIRST, T_LENGTH
 from structgen.grammars.language import Language
 
-__all__ = ["Texts", "shortest_string", "texts_of"]
+__all__ = ["Texts", "lists_of", "shortest_string", "texts_of"]
 
 _COLUMNS = 6
 _PLAIN = re.compile(r"[ !#-\[\]-~]*")
@@ -44,7 +46,17 @@ class Texts(NamedTuple):
 @lru_cache(maxsize=64)
 def texts_of(texts: tuple[str, ...], single: int) -> Texts:
     """Of ``texts``, sorted by code points, for a vocabulary with the bytes ``single``, a 256-bit integer."""
-    texts, ranks = sorted_by_rank(texts)
+    return _laid_out(*sorted_by_rank(texts), single)
+
+
+def lists_of(lists: Iterable[tuple[str, ...]], single: int) -> Texts:
+    """As `texts_of` of several lists, one behind the other."""
+    parts = [sorted_by_rank(texts) for texts in lists]
+    texts = tuple(itertools.chain.from_iterable(texts for texts, _ in parts))
+    return _laid_out(texts, np.concatenate([ranks for _, ranks in parts]), single)
+
+
+def _laid_out(texts: tuple[str, ...], ranks: Int32Array, single: int) -> Texts:
     lengths = np.fromiter(map(len, texts), np.int32, len(texts))
     ends = lengths.cumsum()
     rows = np.zeros((len(texts), _COLUMNS), np.int32)
@@ -81,6 +93,8 @@ def shortest_string(language: Language, single: int) -> int:
     """Bytes of a short string of ``language``, quotes included, in single-byte tokens; `FAR`: they cannot spell any."""
     quotes = 2 * int(spelling_costs(single)[COST_BYTE + QUOTE])
     if language.texts is not None:
+        if _is_plain(single) and _PLAIN.fullmatch("".join(language.texts)):
+            return min(FAR, quotes + min(map(len, language.texts)))
         return min(FAR, quotes + texts_of(language.texts, single).cheapest)
     if language.dfa is None:
         return min(FAR, quotes + language.low * weight_of(None, single))

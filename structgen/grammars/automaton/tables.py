@@ -11,7 +11,8 @@ lays the tables out anew, larger, and calls again; what had been built is still 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import sys
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -80,9 +81,9 @@ _TABLES = {
     MEMO: _Table(3, 2048, kept=False),
     NODE_WORK: _Table(2, 1024),
     STATE_WORK: _Table(5, 512),
-    OBJECTS: _Table(15, 16),
+    OBJECTS: _Table(16, 16),
     NAMES: _Table(4, 64),
-    OTHERS: _Table(4, 16),
+    OTHERS: _Table(6, 16),
     ARRAYS: _Table(8, 16),
     PLACES: _Table(4, 32),
     WAYS: _Table(3, 32),
@@ -147,9 +148,9 @@ F_FINAL, F_BYTES, F_TOKENS, F_CALLS, F_LABEL, F_FRAME = 1, 2, 4, 8, 16, 32
 
 # OBJECTS, NAMES, OTHERS, ARRAYS, PLACES, WAYS: what may stand in an object or array (see `frame_tables`).
 O_RULE, O_KEYS, O_NAMES, O_FIRST_NAME, O_OTHERS, O_FIRST_OTHER, O_LOW, O_HIGH, O_ORDERED = range(9)
-O_IMPLICATIONS, O_FIRST_IMPLICATION, O_OBLIGATIONS, O_WORDS, O_IS_SET, O_LAYOUT = range(9, 15)
+O_IMPLICATIONS, O_FIRST_IMPLICATION, O_OBLIGATIONS, O_WORDS, O_IS_SET, O_LAYOUT, O_ALLOWED = range(9, 16)
 NAME_RULE, NAME_REQUIRED, NAME_COST, NAME_VALUE_COST = range(4)
-OTHER_RULE, OTHER_MEETS, OTHER_COST, OTHER_VALUE_COST = range(4)
+OTHER_RULE, OTHER_MEETS, OTHER_COST, OTHER_VALUE_COST, OTHER_CELL, OTHER_ROOM = range(6)
 A_RULE, A_PREFIX, A_FIRST_PLACE, A_LOW, A_HIGH, A_COUNTERS, A_FIRST_COUNTER, A_LAYOUT = range(8)
 P_FIRST_WAY, P_WAYS, P_MAY_COUNT, P_MUST_COUNT = range(4)
 Y_RULE, Y_COUNTS, Y_COST = range(3)
@@ -360,9 +361,9 @@ class Tables:
         memory[: len(header)] = header
         return memory, header[::3]
 
-    def __del__(self) -> None:
+    def __del__(self, is_finalizing: Callable[[], bool] = sys.is_finalizing) -> None:
         memory = getattr(self, "memory", None)
-        if memory is None:  # there was none to be had
+        if memory is None or is_finalizing():  # there was none to be had; or this module is gone already
             return
         spans = self._spans()
         del self.memory, self._layout, self._counts

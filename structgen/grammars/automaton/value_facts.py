@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from structgen.grammars.automaton.facts import Called, Facts, Lengths
 from structgen.grammars.automaton.spare_strings import spare_string
 from structgen.grammars.automaton.string_texts import shortest_string
 from structgen.grammars.automaton.tables import FAR
+from structgen.grammars.covering import key_cells, key_covers
 from structgen.grammars.expr import Rule
 from structgen.grammars.json_layout import Layout
 from structgen.grammars.values import ArraySpec, ArrayValue, Item, ObjectSpec, ObjectValue, Regular, StringValue, Value
@@ -160,29 +161,51 @@ def _member_growth(spec: ObjectSpec, value: Rule | None, facts: _Known) -> int:
 
 
 def _further(spec: ObjectSpec, facts: _Known, single: int) -> list[tuple[int, int]]:
-    """The tokens and the growth of members besides those wanted: one for each obligation, and those that are short."""
+    """The tokens and the growth of members besides those wanted: those that obligations ask for, and those short.
+
+    Those of the fewest tokens together, as `object_following` reckons.
+    """
+    wanted = _wanted(spec)
+    short = spec.low - len(wanted)
+    if not spec.obligations and short <= 0:
+        return []
     others = [
         (other_tokens(spec, entry, facts, single), _member_growth(spec, one.value, facts))
         for entry, one in enumerate(spec.others)
     ]
-    found = [
-        min((other for other, one in zip(others, spec.others, strict=True) if number in one.meets), default=(FAR, 0))
-        for number in range(spec.obligations)
+    if not spec.obligations:
+        return _short(spec, facts, short, wanted, others)
+    choices = [
+        [*(others[entry] for entry in cover), *_short(spec, facts, short - len(cover), wanted, others)]
+        for cover in _covers(spec, len(wanted))
     ]
-    wanted = _wanted(spec)
-    short = spec.low - len(wanted) - spec.obligations
-    if short > 0:
-        names = sorted(
-            (member_tokens(spec, place, facts), _member_growth(spec, value, facts))
-            for place, value in enumerate(spec.values)
-            if value is not None and place not in wanted
-        )
-        if counts_dearest(short, len(spec.values), has_implications=bool(spec.implications)):
-            return found + [max([*names, *others], default=(FAR, 0))] * short
-        other = min(others, default=(FAR, 0))
-        cheap = [name for name in names[:short] if name[0] < other[0]]
-        found += cheap + [other] * (short - len(cheap))
-    return found
+    return min(choices, key=lambda members: sum(cost for cost, _ in members), default=[(FAR, 0)])
+
+
+def _covers(spec: ObjectSpec, wanted: int) -> Iterator[tuple[int, ...]]:
+    """The ways to meet all obligations, by the entries of the members, beside so many that are wanted."""
+    meets, cells = [one.meets for one in spec.others], key_cells([one.keys for one in spec.others], spec.names)
+    for members in range(1, spec.obligations + 1):
+        if spec.high is None or members + wanted <= spec.high:
+            yield from key_covers(meets, cells, frozenset(range(spec.obligations)), members)
+
+
+def _short(
+    spec: ObjectSpec, facts: _Known, short: int, wanted: set[int], others: list[tuple[int, int]]
+) -> list[tuple[int, int]]:
+    """The tokens and the growth of so many members that are not ``wanted``."""
+    if short <= 0:
+        return []
+    names = sorted(
+        (member_tokens(spec, place, facts), _member_growth(spec, value, facts))
+        for place, value in enumerate(spec.values)
+        if value is not None and place not in wanted
+    )
+    if counts_dearest(short, len(spec.values), has_implications=bool(spec.implications)):
+        return [max([*names, *others], default=(FAR, 0))] * short
+    other = min(others, default=(FAR, 0))
+    cheap = [name for name in names[:short] if name[0] < other[0]]
+    return cheap + [other] * (short - len(cheap))
 
 
 def counts_dearest(short: int, names: int, *, has_implications: bool) -> bool:
@@ -197,7 +220,7 @@ def _closing_line(layout: Layout | None) -> int:
 
 def _wanted(spec: ObjectSpec) -> set[int]:
     """The declared keys, by place, that will be there."""
-    wanted, changed = set(spec.required), True
+    wanted, changed = set(spec.required), bool(spec.implications)
     while changed:
         then = {other for keys, other in spec.implications if keys <= wanted and other is not None}
         changed = not then <= wanted

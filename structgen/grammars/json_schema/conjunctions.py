@@ -87,7 +87,7 @@ class Conjunctions:
         for atom in atoms:
             spread = self._spread.get(atom)
             if spread is None:
-                spread = self._spread[atom] = tuple(_spread(atom))
+                spread = self._spread[atom] = _spread(atom)
             for one in spread:
                 if one is NOTHING or (one.has_negation and one.negation in kept):
                     return (NOTHING,)
@@ -112,20 +112,26 @@ def _is_plain(atom: Atom) -> bool:
     return isinstance(atom, Location) and atom.read() != 0 and not atom.about & dialects.IN_PLACE
 
 
-def _spread(atom: Atom) -> Iterator[Atom]:
+def _spread(atom: Atom) -> tuple[Atom, ...]:
     """The atoms that ``atom`` is but another word for; itself if there are none, or if it leads back to itself."""
-    pending, seen = [atom], {atom}
+    first = _others(atom)
+    if first is None:
+        return (atom,)
+    found: list[Atom] = []
+    pending, seen = first[::-1], {atom, *first}
+    if atom in first:
+        return (atom,)
     while pending:
         one = pending.pop()
         others = _others(one)
         if others is None:
-            yield one
+            found.append(one)
         elif not seen.isdisjoint(others):
-            yield from (atom,)
-            return
+            return (atom,)
         else:
             seen.update(others)
             pending += reversed(others)
+    return tuple(found)
 
 
 def _others(atom: Atom) -> list[Atom] | None:

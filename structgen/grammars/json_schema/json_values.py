@@ -63,9 +63,8 @@ def escape_pointer(token: str) -> str:
 
 def child_pointer(pointer: str, *tokens: str | int) -> str:
     """The JSON pointer of what lies at ``tokens`` below ``pointer``."""
-    for token in tokens:
-        pointer = f"{pointer}/{escape_pointer(token) if isinstance(token, str) else token}"
-    return pointer
+    below = [escape_pointer(token) if isinstance(token, str) else str(token) for token in tokens]
+    return "/".join((pointer, *below))
 
 
 def copy_json(value: Any, pointer: str = "", marks: frozenset[str] = frozenset()) -> tuple[Any, bool]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from structgen.errors import GrammarLimitExceeded
@@ -14,11 +14,9 @@ from structgen.grammars.language import Language
 if TYPE_CHECKING:
     from structgen.grammars.json_schema.algebra import Algebra
 
-__all__ = ["MAX_CHOICES", "KeyClass", "concerned", "key_classes", "meeting"]
+__all__ = ["KeyClass", "key_classes", "meeting", "told_apart"]
 
 _MAX_CLASSES = 1_000
-MAX_CHOICES = 16
-"""So many keys at most are told apart where one of them must be there with a certain value."""
 
 
 class KeyClass(NamedTuple):
@@ -96,29 +94,52 @@ def _with_atom(one: KeyClass, atom: Atom) -> KeyClass:
     return one if atom is ANYTHING or atom in one.atoms else one._replace(atoms=(*one.atoms, atom))
 
 
-def concerned(classes: Iterable[KeyClass], obligation: Obligation) -> Iterator[Language]:
-    """The keys of each of ``classes`` that ``obligation`` is about."""
-    for one in classes:
-        pieces = [one._replace(keys=one.keys & obligation.inside)]
-        for keys in obligation.outside:
-            pieces = [*_outside(pieces, keys)]
-        yield from (piece.keys for piece in pieces if not piece.keys.is_empty)
+def told_apart(classes: Iterable[KeyClass], obligations: Sequence[Obligation]) -> Iterator[KeyClass]:
+    """``classes``, divided where some obligations together are about finitely many keys of one.
 
-
-def meeting(
-    algebra: Algebra, classes: Sequence[KeyClass], number: int, obligation: Obligation, declared: Container[str]
-) -> list[KeyClass]:
-    """``classes``, and of each the part that meets ``obligation``, which has this number; they overlap.
-
-    A part with few keys all of which are ``declared`` has none that an undeclared member could have.
+    Of these keys a class is then either all that an obligation is about or none of them, so that it is enough to count
+    how many of a class have been there.
     """
-    found = list(classes)
     for one in classes:
-        for keys in concerned([one], obligation):
-            few = keys.members(MAX_CHOICES)
-            if few is not None and all(name in declared for name in few):
-                continue
-            piece = one._replace(keys=keys, meets=one.meets | {number})
+        rest, cells = [one], list[KeyClass]()
+        for keys in _finite_parts(one, obligations):
+            cells = [*_divided(cells, keys, ANYTHING), *_inside(rest, keys, ANYTHING)]
+            rest = [*_outside(rest, keys)]
+        yield from (*rest, *cells)
+
+
+def _finite_parts(one: KeyClass, obligations: Iterable[Obligation]) -> Iterator[Language]:
+    """Of the keys that some of ``obligations`` are about together, those parts that have an end."""
+    parts = [one]
+    for obligation in obligations:
+        parts += [piece for part in parts for piece in _concerned(part, obligation)]
+    yield from (part.keys for part in parts if part.keys.size < language.SATURATED)
+
+
+def _concerned(one: KeyClass, obligation: Obligation) -> Iterator[KeyClass]:
+    """The keys of ``one`` that ``obligation`` is about."""
+    pieces = [*_inside([one], obligation.inside, ANYTHING)]
+    for keys in obligation.outside:
+        pieces = [*_outside(pieces, keys)]
+    for piece in pieces:
+        # What is all of a class stays the same object: its members are counted together.
+        is_all = piece.keys.size == one.keys.size < language.SATURATED
+        yield one if is_all else piece
+
+
+def meeting(algebra: Algebra, classes: Sequence[KeyClass], number: int, obligation: Obligation) -> list[KeyClass]:
+    """``classes``, and of each the part that meets ``obligation``, which has this number.
+
+    They overlap where the value decides.
+    """
+    found: list[KeyClass] = []
+    for one in classes:
+        parts, rest = list(_concerned(one, obligation)), [one]
+        for part in parts if not obligation.said else ():
+            rest = [*_outside(rest, part.keys)]
+        found += rest
+        for part in parts:
+            piece = part._replace(meets=one.meets | {number})
             for atom in obligation.atoms:
                 piece = _with_atom(piece, atom)
             if not _is_impossible(algebra, piece.atoms):

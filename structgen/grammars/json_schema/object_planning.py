@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 
 from structgen.errors import GrammarLimitExceeded
 from structgen.grammars import language
+from structgen.grammars.covering import room_of
 from structgen.grammars.json_schema.atoms import NOTHING, Atom
-from structgen.grammars.json_schema.key_classes import MAX_CHOICES, KeyClass, concerned, key_classes, meeting
+from structgen.grammars.json_schema.key_classes import KeyClass, key_classes, meeting, told_apart
 from structgen.grammars.json_schema.object_plans import ObjectPlan, OtherKeys
 from structgen.grammars.json_schema.object_ways import with_members
 from structgen.grammars.json_schema.value_ways import ObjectPart, ObjectWay
@@ -49,21 +50,9 @@ def object_plans(algebra: Algebra, way: ObjectWay, pointer: str) -> list[ObjectP
         for name in few or ():
             declared.setdefault(name, one.atoms)
     if way.obligations:
-        for name in _few_that_meet(way, classes):
-            declared.setdefault(name, _atoms_of(way, name))
+        classes = [one for one in told_apart(classes, way.obligations) if room_of(one.keys, declared) != 0]
         return list(_with_obligations(algebra, way, pointer, declared, classes))
     return [_plan(algebra, way, pointer, declared, way.required, classes, 0)]
-
-
-def _few_that_meet(way: ObjectWay, classes: Iterable[KeyClass]) -> Iterator[str]:
-    """The keys of those parts of ``classes`` that an obligation is about and that have few keys.
-
-    Once each of them has been there with a value that meets nothing, nothing can meet the obligation any more: what
-    they are must be known from the start.
-    """
-    for obligation in way.obligations:
-        for keys in concerned(classes, obligation):
-            yield from keys.members(MAX_CHOICES) or ()
 
 
 def _plain_plan(algebra: Algebra, way: ObjectWay, part: ObjectPart, pointer: str) -> ObjectPlan:
@@ -142,7 +131,7 @@ def _with_obligations(
         values, required, some, left = dict(declared), dict.fromkeys(way.required), classes, 0
         for name, one in zip(chosen, way.obligations, strict=True):
             if name is None:
-                some = meeting(algebra, some, left, one, declared)
+                some = meeting(algebra, some, left, one)
                 left += 1
             else:
                 values[name] = (*values[name], *one.atoms)

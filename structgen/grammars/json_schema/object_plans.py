@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
+from structgen.grammars.covering import Cells, key_cells, key_covers
 from structgen.grammars.json_schema.conjunctions import Conjunction
 from structgen.grammars.json_schema.horn import Clauses
 from structgen.grammars.language import Language
@@ -51,20 +52,24 @@ class ObjectPlan(NamedTuple):
             return all(known(self.values[name]) for name in self.required)
         possible = {name for name, value in self.values.items() if known(value)}
         others = [other for other in self.others if known(other.value)]
-        extra = _fewest_covering([other.meets for other in others], self.obligations)
-        if extra is None:
+        cells = self._cells(others)
+        extra = self._fewest_owed(others, cells)
+        if extra is None or (cells.total is not None and self.low > len(possible) + cells.total):
             return False
         clauses = Clauses(self.implications, possible, frozenset(self.required))
         return clauses.has_size(self.low, self.high, extra, is_open=bool(others))
 
+    def room(self, known: Callable[[Conjunction], bool]) -> int | None:
+        """How many undeclared members there can be, if just what is ``known`` has values; ``None``: without end."""
+        return self._cells([other for other in self.others if known(other.value)]).total
 
-def _fewest_covering(choices: Sequence[frozenset[int]], count: int) -> int | None:
-    """So many of ``choices``, at least, hold all numbers below ``count``; ``None``: not even all of them do."""
-    whole = frozenset(range(count))
-    if not whole <= frozenset[int]().union(*choices):
+    def _cells(self, others: Sequence[OtherKeys]) -> Cells:
+        return key_cells([other.keys for other in others], self.values)
+
+    def _fewest_owed(self, others: Sequence[OtherKeys], cells: Cells) -> int | None:
+        """How few of ``others`` meet all obligations; ``None``: none do."""
+        meets, owed = [other.meets for other in others], frozenset(range(self.obligations))
+        for members in range(self.obligations + 1):
+            if any(True for _ in key_covers(meets, cells, owed, members)):
+                return members
         return None
-    reached, steps = {frozenset[int]()}, 0
-    while whole not in reached:
-        reached = {one | choice for one in reached for choice in choices}
-        steps += 1
-    return steps

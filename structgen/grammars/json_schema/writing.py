@@ -7,6 +7,7 @@ from functools import lru_cache
 
 from structgen.errors import GrammarLimitExceeded, UnsatisfiableSchema
 from structgen.grammars import language
+from structgen.grammars.covering import room_of
 from structgen.grammars.expr import NEVER, Expr, Rule, alternation, literal
 from structgen.grammars.json_layout import COMPACT, Layout
 from structgen.grammars.json_schema.algebra import Algebra
@@ -27,6 +28,7 @@ from structgen.grammars.values import (
     Contains,
     Item,
     ObjectSpec,
+    ObjectValue,
     Others,
     array_value,
     object_value,
@@ -38,6 +40,7 @@ __all__ = ["Writer"]
 
 _MAX_WAYS = 31
 """Entries of one object's other keys, and ways of one element, that the automaton tells apart."""
+
 _LITERALS = ((NULL, literal(b"null")), (FALSE, literal(b"false")), (TRUE, literal(b"true")))
 
 
@@ -80,6 +83,7 @@ class Writer:
         self._unsupported = planner.algebra.unsupported
         self._rules: dict[Conjunction, Rule] = {}
         self._known_scalars: dict[object, Expr] = {}
+        self._known_objects: dict[ObjectSpec, Expr] = {}
         self._pending: list[tuple[Conjunction, _Body]] = []
 
     def write(self, root: Atom) -> Rule:
@@ -162,35 +166,34 @@ class Writer:
         if len(others) > _MAX_WAYS:
             raise GrammarLimitExceeded(f"an object has over {_MAX_WAYS} classes of other keys; use fewer patterns")
         # What is not declared cannot be there where there are no others; nor can what is no text, in any JSON.
-        values = {name: rule for name, rule in values.items() if rule is not None or (others and _is_text(name))}
+        if None in values.values():
+            values = {name: rule for name, rule in values.items() if rule is not None or (others and _is_text(name))}
         places = {name: place for place, name in enumerate(values)}
-        low, high = counted_bounds(plan.low if plan.low > len(plan.required) else 0, plan.high, plan.pointer)
+        low, high = counted_bounds(self._least(plan), plan.high, plan.pointer)
         if high is not None and not others and high >= len(values):
             high = None
-        if high is not None and not self._are_met_by_one(plan, others):
-            high = None
-        return object_value(
-            ObjectSpec(
-                tuple(values),
-                tuple(values.values()),
-                tuple(others),
-                frozenset(places[name] for name in plan.required),
-                low,
-                high,
-                self._implications(plan, values),
-                plan.obligations,
-                self._ordered,
-                layout=self._layout,
-            )
+        spec = ObjectSpec(
+            tuple(values),
+            tuple(values.values()),
+            tuple(others),
+            frozenset([places[name] for name in plan.required]),
+            low,
+            high,
+            self._implications(plan, values),
+            plan.obligations,
+            self._ordered,
+            layout=self._layout,
         )
+        return self._known_objects.setdefault(spec, ObjectValue(spec))
 
-    def _are_met_by_one(self, plan: ObjectPlan, others: list[Others]) -> bool:
-        """Whether one member can meet all obligations: the automaton reckons with one for all that is still owed."""
-        if plan.obligations < 2 or any(len(one.meets) == plan.obligations for one in others):
-            return True
-        why = "it is not held where several members must be there of which only their kind is known"
-        self._unsupported.meet(f"{plan.pointer}/maxProperties", "maxProperties", why)
-        return False
+    def _least(self, plan: ObjectPlan) -> int:
+        """The members that must be there, beside what `ObjectSpec.required` says."""
+        room = None if plan.low <= len(plan.required) else plan.room(self._planner.is_satisfiable)
+        if room is not None and 0 < room < plan.low - len(plan.required):
+            why = f"it asks for more members than there are undeclared keys, of which there are only {room:,}"
+            self._unsupported.meet(f"{plan.pointer}/minProperties", "minProperties", why)
+            return 0
+        return plan.low if plan.low > len(plan.required) else 0
 
     def _implications(
         self, plan: ObjectPlan, values: dict[str, Rule | None]
@@ -252,6 +255,11 @@ class Writer:
                 others.append(Others(strings, rule))
             else:
                 names.update(dict.fromkeys(few, rule))
+        rooms = [room_of(one.keys, names) for one in others]
+        if rooms and plan.low > len(names) + max(language.SATURATED if room is None else room for room in rooms):
+            why = f"it is not known whether there are {plan.low:,} different elements"
+            self._unsupported.meet(f"{plan.pointer}/uniqueItems", "uniqueItems", why)
+            return self._array(plan._replace(unique=False))
         return object_value(
             ObjectSpec(
                 tuple(names),
