@@ -67,8 +67,12 @@ def as_bfloat16(weight: torch.Tensor) -> torch.Tensor:
     return weight.bfloat16().float()
 
 
-def test_logits_are_the_torch_runner_s(case, tiny):
+def test_logits_are_the_torch_runner_s_unless_the_family_is_refused(case, tiny):
     loaded = load_model(tiny(case).folder)
+    if loaded.description.architecture.startswith("gemma"):
+        with pytest.raises(UnsupportedModel, match="does not know the activation of gemma"):
+            runner_of(loaded)
+        return
     found = logits_alone(runner_of(loaded), TOKENS, [7, 2, 0, 5])
     torch.testing.assert_close(found, expected_of(loaded), rtol=1e-4, atol=1e-4)
 
