@@ -71,9 +71,11 @@ class Team:
         for member, helper in enumerate(self._helpers[: members - 1], 1):
             helper.work = lambda member=member: work(member)
             helper.begin.release()
-        work(0)
-        for helper in self._helpers[: members - 1]:
-            helper.end.acquire()
+        try:
+            work(0)
+        finally:  # whatever ends it early, no helper is still at work when the next step is prepared
+            for helper in self._helpers[: members - 1]:
+                helper.end.acquire()
 
 
 class CoreWatch:

@@ -46,16 +46,20 @@ def test_threads_end_with_their_team():
     assert not any(thread.is_alive() for thread in own)
 
 
-def test_an_error_of_the_caller_s_part_is_the_caller_s():
-    team = Team(2)
+def test_an_error_of_the_caller_s_part_waits_for_the_others():
+    team, ended = Team(2), []
 
     def work(member: int) -> None:
         if member == 0:
             raise ZeroDivisionError
+        time.sleep(0.1)
+        ended.append(member)
 
     with pytest.raises(ZeroDivisionError):
         team.run(work, 2)
-    team.run(lambda member: None, 2)
+    assert ended == [1]
+    team.run(ended.append, 2)
+    assert sorted(ended) == [0, 1, 1]
 
 
 def test_there_is_a_core():
