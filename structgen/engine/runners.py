@@ -52,6 +52,8 @@ def make_runner(loaded: LoadedModel, options: EngineOptions, quantization: str |
     UnsupportedModel
         Quantized weights are asked for, and the compiled runner does not take the model.
     """
+    from structgen._compiled.entries import prepare
+    from structgen.engine.cpu._jit import PACKAGE
     from structgen.engine.cpu.runner import CpuRunner
     from structgen.engine.page_storage import KV_DTYPES
     from structgen.engine.paged_torch import TorchPagedRunner
@@ -60,7 +62,9 @@ def make_runner(loaded: LoadedModel, options: EngineOptions, quantization: str |
     auto = "fp32" if form == "fp32" else "bf16"
     kv = auto if options.kv_cache_dtype == "auto" else _KV[options.kv_cache_dtype]
     try:
-        return CpuRunner(loaded, quantization=form, kv=kv, page_size=options.block_size)
+        runner = CpuRunner(loaded, quantization=form, kv=kv, page_size=options.block_size)
+        prepare(PACKAGE)  # now, and not in the first request's step
+        return runner
     except UnsupportedModel:
         if quantization is not None:
             raise
