@@ -13,10 +13,10 @@ INSTALLED := .venv/installed
 INSTALLED_DEV := .venv/installed-dev
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all lint bench bench-masks clean
+.PHONY: help demo test test-all lint bench bench-engine bench-masks clean
 
 help: ## show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 # As the command line does for itself: threads of torch that spin while they wait are slow beside a busy neighbour.
 demo: export OMP_WAIT_POLICY := PASSIVE
@@ -37,12 +37,15 @@ lint: $(INSTALLED_DEV) ## check style, formatting, types and layers
 	$(BIN)/lint-imports
 
 bench: $(INSTALLED_DEV) ## measure this machine; results under benchmarks/results
-	@set -e; for script in $(filter-out benchmarks/machine.py benchmarks/masks.py,$(wildcard benchmarks/*.py)); do \
+	@set -e; for script in $(filter-out benchmarks/machine.py benchmarks/masks.py benchmarks/engine.py,$(wildcard benchmarks/*.py)); do \
 		echo "== $$script"; $(BIN)/python "$$script"; done
 
 bench-masks: $(INSTALLED_DEV) ## measure masks beside other engines: make bench-masks TOKENIZER=path/to/tokenizer.json
 	$(PIP_INSTALL) --editable '.[dev,bench]'
 	$(BIN)/python benchmarks/masks.py $(TOKENIZER)
+
+bench-engine: $(INSTALLED_DEV) ## measure the engine: prompts, streams, grammars, shared prefixes
+	$(BIN)/python benchmarks/engine.py
 
 clean: ## remove the environment, the caches and what was built (pulled models stay)
 	rm -rf .venv build dist *.egg-info .pytest_cache .ruff_cache .hypothesis .import_linter_cache

@@ -6,6 +6,8 @@ import secrets
 import time
 from typing import NamedTuple
 
+import numpy as np
+import numpy.typing as npt
 import torch
 
 from structgen.engine.constraint import Constraint
@@ -61,6 +63,7 @@ class Generation:
         self.request = request
         self._constraint = constraint
         self._end_token_ids = frozenset(vocabulary.eos_token_ids)
+        self._end_row = vocabulary.end_row
         self._budget = budget
         self.tokens = list(request.prompt_token_ids)
         self.cached_tokens = 0
@@ -117,7 +120,7 @@ class Generation:
     def _draw(self, logits: torch.Tensor) -> _Drawn:
         position, left = len(self._answer), self._budget - len(self._answer) - 1
         before = time.perf_counter()
-        mask = self._constraint.mask()
+        mask = self._mask()
         self.mask_seconds = 0.0 if mask is None else time.perf_counter() - before
         token_id = self._sampler.draw(logits, mask, position)
         if not self._constraint.fits(token_id, left):
@@ -129,6 +132,14 @@ class Generation:
             return _Drawn(None, None)
         wanted = self.request.sampling_params.logprobs is not None
         return _Drawn(token_id, self._sampler.logprobs(logits, token_id) if wanted else None)
+
+    def _mask(self) -> npt.NDArray[np.int32] | None:
+        """What may come: no end before ``min_tokens``, unless nothing else is allowed."""
+        mask = self._constraint.mask()
+        if len(self._answer) >= self.request.sampling_params.min_tokens:
+            return mask
+        longer = ~self._end_row if mask is None else mask & ~self._end_row
+        return longer if longer.any() else mask
 
     def _append(self, token_id: int) -> str:
         self._constraint.advance(token_id)

@@ -44,6 +44,8 @@ class SamplingParams:
         Makes a draw repeatable. None takes a fresh one for each request.
     max_tokens : int or None
         Tokens of the answer at most, an end token not counted; None allows what the model's context has left.
+    min_tokens : int
+        End tokens are not chosen before the answer has so many; a grammar that allows nothing else ends it earlier.
     stop : str or sequence of str
         The answer ends before the first of these; they count with a grammar too, and may cut its text.
     presence_penalty, frequency_penalty : float
@@ -70,6 +72,7 @@ class SamplingParams:
     min_p: float = 0.0
     seed: int | None = None
     max_tokens: int | None = 512
+    min_tokens: int = 0
     stop: str | Sequence[str] = ()
     presence_penalty: float = 0.0
     frequency_penalty: float = 0.0
@@ -88,6 +91,9 @@ class SamplingParams:
         _whole(self, "top_k", 0, 2**31 - 1)
         _whole(self, "seed", 0, 2**64 - 1, optional=True)
         _whole(self, "max_tokens", 1, 2**31 - 1, optional=True)
+        _whole(self, "min_tokens", 0, 2**31 - 1)
+        if self.max_tokens is not None and self.min_tokens > self.max_tokens:
+            raise InvalidRequest(f"min_tokens: {self.min_tokens} is more than max_tokens={self.max_tokens}")
         _whole(self, "logprobs", 0, MAX_LOGPROBS, optional=True)
         if not isinstance(self.ignore_eos, bool):
             raise InvalidRequest(f"ignore_eos: expected true or false, not {self.ignore_eos!r}")

@@ -158,6 +158,7 @@ def _sampling_params(request: ChatCompletionRequest) -> SamplingParams:
         min_p=request.min_p,
         seed=None if request.seed is None else request.seed % 2**64,
         max_tokens=limit,
+        min_tokens=request.min_tokens,
         stop=request.stop if isinstance(request.stop, str) else tuple(request.stop),
         presence_penalty=request.presence_penalty,
         frequency_penalty=request.frequency_penalty,

@@ -1,6 +1,6 @@
 """What a client may send to ``/v1/chat/completions``: OpenAI's fields, and a few of our own.
 
-Beyond OpenAI there are ``top_k``, ``min_p``, ``repetition_penalty`` and ``ignore_eos``, as
+Beyond OpenAI there are ``top_k``, ``min_p``, ``min_tokens``, ``repetition_penalty`` and ``ignore_eos``, as
 :class:`~structgen.SamplingParams` has them. A field that is ``null`` counts as left out. A field that is not here is
 refused and never ignored; those of :data:`HARMLESS_FIELDS` are taken and have no effect on the answer.
 
@@ -228,6 +228,7 @@ class ChatCompletionRequest(_HarmlessFields):
     max_completion_tokens: int | None = None
     max_tokens: int | None = None
     min_p: float = 0.0
+    min_tokens: int = 0
     modalities: list[Literal["text"]] | None = None
     n: int = Field(default=1, ge=1, le=128)
     parallel_tool_calls: bool = True

@@ -96,6 +96,25 @@ def test_another_choice_is_another_draw_and_no_seed_is_a_fresh_one(client):
     assert len(draws) == 6
 
 
+def test_no_end_is_chosen_before_min_tokens(client, vocabulary):
+    ends = dict.fromkeys(vocabulary.eos_token_ids, 100.0)
+    for minimum in (0, 1, 7):
+        params = SamplingParams(max_tokens=16, min_tokens=minimum, logit_bias=ends)
+        last = ask(client, params=params)[2]
+        assert (last.finish_reason, last.usage.completion_tokens) == ("stop", minimum)
+
+
+@pytest.mark.parametrize(
+    "grammar",
+    [GrammarSpec("json_schema", {"const": [1, 2]}, {"whitespace": "compact"}), GrammarSpec("regex", "[0-9]{1,5}")],
+)
+def test_a_grammar_that_is_at_its_end_ends_the_answer_before_min_tokens(client, grammar):
+    params = SamplingParams(max_tokens=64, min_tokens=64)
+    last = ask(client, params=params, grammar=grammar)[2]
+    assert (last.finish_reason, last.complete) == ("stop", True)
+    assert last.usage.completion_tokens <= 5
+
+
 def test_running_requests_share_their_steps(client, runner):
     params = SamplingParams(temperature=1, seed=3, max_tokens=16, ignore_eos=True)
     streams = [client.submit(Request(PROMPT[n:], params)) for n in range(3)]

@@ -26,6 +26,8 @@ from structgen.errors import GenerationError, InvalidRequest
         ("seed", -1),
         ("seed", 2**64),
         ("max_tokens", 0),
+        ("min_tokens", -1),
+        ("min_tokens", 513),
         ("presence_penalty", 2.5),
         ("frequency_penalty", -2.5),
         ("repetition_penalty", 0),

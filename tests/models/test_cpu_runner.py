@@ -231,8 +231,10 @@ def test_a_profile_names_every_operation(tiny):
     runner = runner_of(load_model(tiny("llama2").folder))
     profile = runner.profile(step_of([Row(TOKENS, 0, [0, 1, 2, 3])]))
     assert len(profile) == 1 + 3 * 10 + 2
-    assert {name for name, _ in profile} == {"embed", "norm", "linear", "project", "attend", "quantize", "gate"}
-    assert all(ticks >= 0 for _, ticks in profile)
+    assert {one.name for one in profile} == {"embed", "norm", "linear", "project", "attend", "quantize", "gate"}
+    assert all(one.ticks >= 0 for one in profile)
+    matrices = 64 * (192 + 64 + 2 * 96 + 96) * 3 + 112 * 64  # the vocabulary in whole blocks
+    assert sum(one.weight_bytes for one in profile) == 4 * matrices
 
 
 FORKS = """

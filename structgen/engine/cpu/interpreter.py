@@ -19,7 +19,7 @@ from structgen.engine.cpu.kernels.rows import (
     norm,
     quantize,
 )
-from structgen.engine.cpu.layout import OPERANDS, PROFILE
+from structgen.engine.cpu.layout import OPERANDS, PROFILE, TICKS
 
 __all__ = ["ATTEND", "EMBED", "GATE", "LINEAR", "NORM", "PROJECT", "QUANTIZE", "run_program"]
 
@@ -43,7 +43,7 @@ def run_program(program: int, operations: int, step: int, member: int) -> None:
     member : int
         Which member of the team this is, from 0.
     """
-    profile = number(step, PROFILE)
+    profile, begin = number(step, PROFILE), cycles()
     for place in range(operations):
         operands = program + 8 * OPERANDS * place
         run_operation(number(operands, 0), operands, step, member)
@@ -51,6 +51,8 @@ def run_program(program: int, operations: int, step: int, member: int) -> None:
             meet(step)
         if profile and member == 0:
             write(I64, profile + 8 * place, cycles())
+    if member == 0:
+        write(I64, step + 8 * TICKS, cycles() - begin)
 
 
 @inner

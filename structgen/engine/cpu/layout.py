@@ -30,7 +30,6 @@ __all__ = [
     "PROFILE",
     "QKV",
     "QUERIES",
-    "ROWS",
     "ROW_OF_TOKEN",
     "ROW_STARTS",
     "SCALES",
@@ -38,6 +37,7 @@ __all__ = [
     "SCRATCH_BYTES",
     "STEP_SIZE",
     "SUMS",
+    "TICKS",
     "TILES",
     "TILE_COUNT",
     "TOKENS",
@@ -55,7 +55,7 @@ MOST_GROUPS = 4
 
 (
     TOKENS, LOGIT_ROWS, MEMBERS, BARRIER, TOKEN_IDS, POSITIONS, ROW_STARTS, ROW_OF_TOKEN, WANTED, TILES, TILE_COUNT,
-    SCRATCH_BYTES, ANGLES, PROFILE, ROWS,
+    SCRATCH_BYTES, ANGLES, PROFILE, TICKS,
 ) = range(15)  # fmt: skip
 PAGE_TABLES = 16
 """For each cache group: the address of its table, int32 ``[rows, pages]``, and how many pages a row has."""

@@ -9,6 +9,7 @@ import numpy.typing as npt
 import torch
 
 from structgen.engine.cpu.interpreter import ATTEND, EMBED, GATE, LINEAR, NORM, PROJECT, QUANTIZE
+from structgen.engine.cpu.kernels.linear import BYTES_OF_WEIGHT
 from structgen.engine.cpu.kernels.rows import BYTES_OF_FORM, GROUPS
 from structgen.engine.cpu.layout import GATE_UP, GROUP, HIDDEN, LOGITS, OPERANDS, QKV
 from structgen.engine.cpu.packing import Linear, Memory, bfloat16_bits, pack
@@ -62,6 +63,11 @@ class Program:
         if code in _NAMES:
             return _NAMES[code]
         return "linear" if code >= LINEAR else "attend" if code >= ATTEND else "project"
+
+    def weight_bytes(self, place: int) -> int:
+        """Bytes of weights that an operation reads."""
+        code, _, _, blocks, depth = (int(one) for one in self.table[place, :5])
+        return int(blocks * depth * 16 * BYTES_OF_WEIGHT[code - LINEAR]) if code >= LINEAR else 0
 
 
 def emit(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 import numpy.typing as npt
 import torch
@@ -18,10 +20,23 @@ from structgen.engine.models.rope import inverse_frequencies, rotation
 from structgen.engine.step import CacheGroup, StepBatch
 from structgen.errors import InvalidRequest
 
-__all__ = ["CpuRunner"]
+__all__ = ["CpuRunner", "OperationTime"]
 
+_WAITED = 16
+"""In the barrier, how long members waited without a core."""
 _ANGLES_AT_ONCE = 1024
 """Positions whose angles are computed together, so that they are the same bits whoever comes first."""
+
+
+class OperationTime(NamedTuple):
+    """What an operation of a step cost."""
+
+    name: str
+    """Its kind."""
+    ticks: int
+    """Of the processor's clock, the wait for the team's last member included."""
+    weight_bytes: int
+    """Bytes of weights that it reads."""
 
 
 class CpuRunner:
@@ -126,19 +141,23 @@ class CpuRunner:
             A token, position or page is none of the model's.
         """
         members = self._watch.next_members()
-        waits = int(self._barrier[16])
+        self._barrier[_WAITED] = 0
         logits = self._run(batch, 0, len(self._program.table), members)
-        self._watch.note(members, int(self._barrier[16]) - waits)
+        self._watch.note(members, self._barrier[_WAITED] / max(self._step[layout.TICKS], 1))
         return torch.from_numpy(logits[:, : self.vocab_size])
 
-    def profile(self, batch: StepBatch) -> list[tuple[str, int]]:
-        """Run a step and say what each operation is and how many ticks of the processor's clock it took."""
-        ticks = np.zeros(len(self._program.table) + 1, np.int64)
+    def profile(self, batch: StepBatch) -> list[OperationTime]:
+        """Run a step with all threads and say how long each operation took."""
+        ticks = np.zeros(len(self._program.table), np.int64)
         self._step[layout.PROFILE] = ticks.ctypes.data
         self._run(batch, 0, len(self._program.table), self._team.size)
         self._step[layout.PROFILE] = 0
-        taken = np.diff(ticks[:-1], prepend=ticks[:1])
-        return [(self._program.name(place), int(one)) for place, one in enumerate(taken)]
+        taken = np.diff(ticks, prepend=ticks[:1])
+        program = self._program
+        return [
+            OperationTime(program.name(place), int(ticks), program.weight_bytes(place))
+            for place, ticks in enumerate(taken)
+        ]
 
     def broken_layer(self, batch: StepBatch) -> str | None:
         """Say where the first number that is not finite comes up in a step, ``None`` where none does; slow."""

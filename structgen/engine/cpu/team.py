@@ -79,9 +79,9 @@ class Team:
 class CoreWatch:
     """How many threads the next step gets.
 
-    With one core taken by another process, a team waits in every barrier for the member that has lost its core: two
-    threads are then slower than one. A member that waits long gives up its core and is counted; after two steps in
-    a row with such a wait one thread goes on alone, for a time that doubles as long as the core stays taken.
+    With one core taken by another process, a team waits at every barrier for the member that has lost its core: two
+    threads are then slower than one. Where members wait for more than a third of two steps in a row, one thread goes
+    on alone, for a time that doubles as long as the core stays taken.
 
     Parameters
     ----------
@@ -90,6 +90,8 @@ class CoreWatch:
     """
 
     _SHORTEST, _LONGEST = 16, 1024
+    _MOST_LOST = 0.35
+    """Uneven shares of work cost members a tenth of a step at most, half of a core costs two of them a half."""
 
     def __init__(self, size: int) -> None:
         self.size = size
@@ -105,11 +107,19 @@ class CoreWatch:
             return 1
         return self.size
 
-    def note(self, members: int, long_waits: int) -> None:
-        """Say how often members of the last step gave up their core."""
+    def note(self, members: int, lost: float) -> None:
+        """Say how the last step went.
+
+        Parameters
+        ----------
+        members : int
+            Threads it had.
+        lost : float
+            How long all of them together waited without a core, as a part of the step's time.
+        """
         if members == 1:
             return
-        if not long_waits:
+        if lost < self._MOST_LOST * (members - 1):
             self._late_steps, self._good_steps = 0, self._good_steps + 1
             if self._good_steps >= self._SHORTEST:
                 self._period = self._SHORTEST

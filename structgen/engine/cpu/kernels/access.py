@@ -5,6 +5,7 @@ from __future__ import annotations
 from structgen._compiled.kernel import (
     I64,
     Address,
+    cycles,
     fetch_add,
     pause,
     read,
@@ -37,8 +38,8 @@ def share_begin(count: int, member: int, members: int) -> int:
 def meet(step: Address) -> None:
     """Wait until all members of the team are here, and see what they wrote.
 
-    The barrier is three int64, on cache lines of their own: who has come, how often all had, and how often one gave
-    up its core while it waited.
+    The barrier is three int64, on cache lines of their own: who has come, how often all had, and how long members
+    waited after they gave up their cores, in ticks of the processor's clock.
     """
     members = number(step, MEMBERS)
     if members == 1:
@@ -51,11 +52,11 @@ def meet(step: Address) -> None:
         write_release(turn, before + 1)
         return
     spins = 0
-    while read_acquire(turn) == before:
+    while spins < _SPINS and read_acquire(turn) == before:
         spins += 1
-        if spins < _SPINS:
-            pause()
-        else:
-            if spins == _SPINS:
-                fetch_add(arrived + 128, 1)
+        pause()
+    if spins == _SPINS:
+        begin = cycles()
+        while read_acquire(turn) == before:
             yield_core()
+        fetch_add(arrived + 128, cycles() - begin)
