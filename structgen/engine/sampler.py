@@ -19,48 +19,11 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
+from structgen.engine.noise import keyed_uniforms, score_bounds
 from structgen.engine.request import SamplingParams, TokenLogprobs
 from structgen.errors import GenerationError
 
-__all__ = ["Sampler", "keyed_uniforms"]
-
-_GAMMA = 0x9E3779B97F4A7C15
-_WORD = 0xFFFFFFFFFFFFFFFF
-
-
-def keyed_uniforms(seed: int, choice: int, position: int, token_ids: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
-    """Hash (seed, choice, position, token id) to numbers that are uniform in (0, 1).
-
-    With *mix* the finalizer of SplitMix64 (Steele, Lea and Flood, 2014) and *gamma* its increment, in 64-bit words::
-
-        key  = mix(mix(mix(seed + gamma) + choice + gamma) + position + gamma)
-        word = mix(key + (token_id + 1) * gamma)
-        u    = (word >> 11 + 1/2) / 2**53
-
-    so the tokens of one position are successive outputs of a SplitMix64 generator that starts from its key.
-
-    Parameters
-    ----------
-    seed, choice, position : int
-        At least 0; what is above 64 bits is cut off.
-    token_ids : int64[n]
-        Token ids.
-
-    Returns
-    -------
-    float64[n]
-    """
-    key = np.zeros(1, np.uint64)
-    for word in (seed, choice, position):
-        key = _mix(key + np.uint64(word & _WORD) + np.uint64(_GAMMA))
-    words = _mix(key + (token_ids.astype(np.uint64) + np.uint64(1)) * np.uint64(_GAMMA))
-    return ((words >> np.uint64(11)).astype(np.float64) + 0.5) * 2.0**-53
-
-
-def _mix(words: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
-    words = (words ^ (words >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    words = (words ^ (words >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return words ^ (words >> np.uint64(31))
+__all__ = ["Sampler"]
 
 
 def _argmax(logits: torch.Tensor) -> int:
@@ -135,7 +98,7 @@ class Sampler:
             raise GenerationError(f"no allowed token has a finite logit (the best is {float(logits[best])})")
         if self._params.temperature == 0:
             return best
-        return self._draw_keyed(logits / self._params.temperature, position)
+        return self._draw_keyed(logits / self._params.temperature, best, position)
 
     def logprobs(self, logits: torch.Tensor, token_id: int) -> TokenLogprobs:
         """Log-probabilities of a token and of the most likely ones, under the model's own distribution.
@@ -170,11 +133,24 @@ class Sampler:
         bits = np.unpackbits(mask.view(np.uint8), count=len(logits), bitorder="little")
         return torch.from_numpy(np.where(bits.view(np.bool_), logits.numpy(), np.float32(-math.inf)))
 
-    def _draw_keyed(self, logits: torch.Tensor, position: int) -> int:
-        token_ids = self._kept(logits)
+    def _draw_keyed(self, logits: torch.Tensor, best: int, position: int) -> int:
+        params = self._params
+        if params.top_k or params.top_p < 1 or params.min_p:
+            token_ids = self._kept(logits)
+        else:
+            token_ids = self._contenders(logits, best, position)
+        return int(token_ids[torch.argmax(self._scores(logits, token_ids, position))])
+
+    def _scores(self, logits: torch.Tensor, token_ids: torch.Tensor, position: int) -> torch.Tensor:
+        """Logits and noise of some tokens, float64; the largest wins."""
         uniforms = keyed_uniforms(self._seed, self._choice, position, token_ids.numpy())
-        scores = logits[token_ids].double() - torch.log(-torch.log(torch.from_numpy(uniforms)))
-        return int(token_ids[torch.argmax(scores)])
+        return logits[token_ids].double() - torch.log(-torch.log(torch.from_numpy(uniforms)))
+
+    def _contenders(self, logits: torch.Tensor, best: int, position: int) -> torch.Tensor:
+        """Return the ids, ascending, of all tokens that may have the largest score; the likeliest may."""
+        reached = float(self._scores(logits, torch.tensor([best]), position))
+        bounds = score_bounds(logits.numpy(), self._seed, self._choice, position)
+        return torch.from_numpy(np.flatnonzero(bounds >= reached))
 
     def _kept(self, logits: torch.Tensor) -> torch.Tensor:
         """Return the ids, ascending, that min-p, top-k and top-p leave of those with a finite logit."""

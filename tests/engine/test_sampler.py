@@ -10,8 +10,9 @@ import torch
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from structgen.engine.noise import keyed_uniforms, score_bounds
 from structgen.engine.request import SamplingParams
-from structgen.engine.sampler import Sampler, keyed_uniforms
+from structgen.engine.sampler import Sampler
 from structgen.errors import GenerationError
 
 WORD = 2**64 - 1
@@ -169,3 +170,23 @@ def test_logprobs_are_the_models_own():
     assert found.logprob == pytest.approx(expected[0])
     assert [token_id for token_id, _ in found.top] == [1, 2]
     assert [value for _, value in found.top] == pytest.approx([expected[1], expected[2]])
+
+
+@given(st.integers(1, 200), st.integers(0, WORD), st.integers(0, 9), st.integers(0, 5000))
+def test_no_score_is_above_its_bound(size, seed, choice, position):
+    logits = np.random.default_rng(seed % 1000).normal(0, 5, size).astype(np.float32)
+    scores = logits - np.log(-np.log(keyed_uniforms(seed, choice, position, np.arange(size))))
+    bounds = score_bounds(logits, seed, choice, position)
+    assert bounds.shape == (size,)
+    assert (bounds > scores).all()
+    likely = scores > logits + 2
+    assert (bounds - scores < 0.9)[likely].all()
+
+
+def test_a_draw_over_a_large_vocabulary_looks_at_few_tokens_and_finds_the_best_score():
+    logits = torch.from_numpy(np.random.default_rng(1).normal(0, 3, 49152).astype(np.float32))
+    sampler = Sampler(SamplingParams(temperature=1), seed=2**64 - 1)
+    for position in range(50):
+        uniforms = keyed_uniforms(2**64 - 1, 0, position, np.arange(49152))
+        expected = int(torch.argmax(logits.double() - torch.log(-torch.log(torch.from_numpy(uniforms)))))
+        assert sampler.draw(logits, None, position) == expected
