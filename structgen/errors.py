@@ -97,7 +97,7 @@ class SchemaError(GrammarError):
         self.why = why
 
     def __str__(self) -> str:
-        return f"{type(self).__name__} at {self.pointer or '/'}: {self.why}"
+        return f"{type(self).__name__} at {self.pointer or 'the root'}: {self.why}"
 
 
 class InvalidSchema(SchemaError):
@@ -127,7 +127,7 @@ class UnsupportedSchema(SchemaError):
         self.keyword = keyword
 
     def __str__(self) -> str:
-        return f"UnsupportedSchema at {self.pointer or '/'}: {self.keyword!r}: {self.why}"
+        return f"UnsupportedSchema at {self.pointer or 'the root'}: {self.keyword!r}: {self.why}"
 
 
 class InvalidGrammar(GrammarError, ValueError):

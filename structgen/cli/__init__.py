@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib
 import os
 import sys
+import warnings
 from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, NoReturn
 
@@ -80,6 +81,7 @@ def main() -> None:
     # Torch reads it as it is imported. Threads that wait by spinning take the core that the one they wait for needs:
     # with one of two cores busy otherwise, a token of SmolLM2 took 300 ms with them and takes 85 ms without.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+    warnings.showwarning = show_warning
     try:
         app()
     except StructgenError as error:
@@ -87,6 +89,11 @@ def main() -> None:
     except OSError as error:  # files are checked where they are read: what is left is output, to a full disk say
         drop_output()
         fail(f"{error.filename or 'standard output'}: {error.strerror or error}")
+
+
+def show_warning(message: Warning | str, *_place: object) -> None:
+    """Print a warning as one line, without the place in our code that Python would add."""
+    print(f"structgen: {' '.join(str(message).split())}", file=sys.stderr)
 
 
 def fail(message: str) -> NoReturn:

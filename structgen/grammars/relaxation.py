@@ -22,7 +22,7 @@ class Relaxation(NamedTuple):
     """Why it cannot be held."""
 
     def __str__(self) -> str:
-        return f"{self.keyword!r} at {self.pointer or '/'} is not in the grammar: {self.why}"
+        return f"{self.keyword!r} at {self.pointer or 'the root'} is not in the grammar: {self.why}"
 
 
 class Refusal(NamedTuple):

@@ -78,6 +78,12 @@ def test_a_keyword_that_no_grammar_holds_is_validated_where_asked(structgen: Run
     assert first != second
 
 
+def test_a_warning_is_one_line():
+    code = "import warnings, structgen.cli as c; warnings.showwarning = c.show_warning; warnings.warn('a\\nb')"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stderr == "structgen: a b\n"
+
+
 def test_an_answer_under_a_pattern_matches_it(structgen: Run, smollm2: Path):
     done = structgen("generate", "When did the first man walk on the moon?", "--regex", "[12][0-9]{3}")
     assert re.fullmatch("[12][0-9]{3}\n", done.stdout)

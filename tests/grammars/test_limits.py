@@ -186,3 +186,10 @@ def test_a_future_that_is_cancelled_stops_its_compile(vocabulary):
     for thread in threads:
         thread.join(timeout=60)
         assert not thread.is_alive()
+
+
+@pytest.mark.parametrize("keyword", ["minProperties", "minItems", "minLength"])
+def test_a_count_that_no_answer_reaches_costs_no_time(vocabulary, keyword):
+    automaton = compile_json_schema({keyword: 10**9}, vocabulary, timeout=5)
+    assert automaton.accepts("null")
+    assert not automaton.accepts({"minProperties": '{"a":1}', "minItems": "[1]", "minLength": '"a"'}[keyword])

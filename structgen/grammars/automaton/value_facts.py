@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from typing import NamedTuple
 
 from structgen.grammars.automaton.facts import Called, Facts, Lengths
 from structgen.grammars.automaton.spare_strings import spare_string
@@ -145,14 +146,27 @@ def _shortest_key(spec: ObjectSpec, entry: int, single: int) -> int:
 def object_tokens(spec: ObjectSpec, facts: _Known, single: int) -> int:
     """Tokens that suffice for an object that nothing holds: what a register counts (see `registers`) and the brace."""
     total = 2 + sum(member_tokens(spec, place, facts) for place in _wanted(spec))
-    return min(FAR, total + sum(cost for cost, _ in _further(spec, facts, single)) + _closing_line(spec.layout))
+    return min(FAR, total + sum(one.tokens for one in _further(spec, facts, single)) + _closing_line(spec.layout))
 
 
 def object_growth(spec: ObjectSpec, facts: _Known, single: int) -> int:
     """What an indented object needs more one level deeper: what `object_tokens` counts, white space only."""
     indent = 0 if spec.layout is None else spec.layout.indent or 0
     wanted = sum(_member_growth(spec, spec.values[place], facts) for place in _wanted(spec))
-    return indent + wanted + sum(growth for _, growth in _further(spec, facts, single))
+    return indent + wanted + sum(one.growth * one.number for one in _further(spec, facts, single))
+
+
+class _Members(NamedTuple):
+    """So many members, each of which takes so many tokens, and grows by so many one level deeper."""
+
+    cost: int
+    growth: int
+    number: int = 1
+
+    @property
+    def tokens(self) -> int:
+        """Of all of them."""
+        return self.cost * self.number
 
 
 def _member_growth(spec: ObjectSpec, value: Rule | None, facts: _Known) -> int:
@@ -160,8 +174,8 @@ def _member_growth(spec: ObjectSpec, value: Rule | None, facts: _Known) -> int:
     return indent + (0 if value is None or spec.is_set else facts[value].growth)
 
 
-def _further(spec: ObjectSpec, facts: _Known, single: int) -> list[tuple[int, int]]:
-    """The tokens and the growth of members besides those wanted: those that obligations ask for, and those short.
+def _further(spec: ObjectSpec, facts: _Known, single: int) -> list[_Members]:
+    """The members besides those wanted: those that obligations ask for, and those short.
 
     Those of the fewest tokens together, as `object_following` reckons.
     """
@@ -170,7 +184,7 @@ def _further(spec: ObjectSpec, facts: _Known, single: int) -> list[tuple[int, in
     if not spec.obligations and short <= 0:
         return []
     others = [
-        (other_tokens(spec, entry, facts, single), _member_growth(spec, one.value, facts))
+        _Members(other_tokens(spec, entry, facts, single), _member_growth(spec, one.value, facts))
         for entry, one in enumerate(spec.others)
     ]
     if not spec.obligations:
@@ -179,7 +193,7 @@ def _further(spec: ObjectSpec, facts: _Known, single: int) -> list[tuple[int, in
         [*(others[entry] for entry in cover), *_short(spec, facts, short - len(cover), wanted, others)]
         for cover in _covers(spec, len(wanted))
     ]
-    return min(choices, key=lambda members: sum(cost for cost, _ in members), default=[(FAR, 0)])
+    return min(choices, key=lambda members: sum(one.tokens for one in members), default=[_Members(FAR, 0)])
 
 
 def _covers(spec: ObjectSpec, wanted: int) -> Iterator[tuple[int, ...]]:
@@ -190,22 +204,20 @@ def _covers(spec: ObjectSpec, wanted: int) -> Iterator[tuple[int, ...]]:
             yield from key_covers(meets, cells, frozenset(range(spec.obligations)), members)
 
 
-def _short(
-    spec: ObjectSpec, facts: _Known, short: int, wanted: set[int], others: list[tuple[int, int]]
-) -> list[tuple[int, int]]:
-    """The tokens and the growth of so many members that are not ``wanted``."""
+def _short(spec: ObjectSpec, facts: _Known, short: int, wanted: set[int], others: list[_Members]) -> list[_Members]:
+    """So many members that are not ``wanted``."""
     if short <= 0:
         return []
     names = sorted(
-        (member_tokens(spec, place, facts), _member_growth(spec, value, facts))
+        _Members(member_tokens(spec, place, facts), _member_growth(spec, value, facts))
         for place, value in enumerate(spec.values)
         if value is not None and place not in wanted
     )
     if counts_dearest(short, len(spec.values), has_implications=bool(spec.implications)):
-        return [max([*names, *others], default=(FAR, 0))] * short
-    other = min(others, default=(FAR, 0))
-    cheap = [name for name in names[:short] if name[0] < other[0]]
-    return cheap + [other] * (short - len(cheap))
+        return [max([*names, *others], default=_Members(FAR, 0))._replace(number=short)]
+    other = min(others, default=_Members(FAR, 0))
+    cheap = [name for name in names[:short] if name.cost < other.cost]
+    return [*cheap, other._replace(number=short - len(cheap))]
 
 
 def counts_dearest(short: int, names: int, *, has_implications: bool) -> bool:

@@ -176,7 +176,7 @@ class Algebra:
         try:
             return self.product_of(atoms, wanted & self._kinds(conjunction))
         except TooManyWays as error:
-            raise GrammarLimitExceeded(f"{conjunction.pointer or '/'}: {error}") from None
+            raise GrammarLimitExceeded(f"{conjunction.pointer or 'the root'}: {error}") from None
 
     def _computed(self, atom: Atom, wanted: int, track: int, key: int) -> Ways:
         # Whether a member is plainly empty is asked while its object is computed, but of scalars only: a level apart.
@@ -194,7 +194,7 @@ class Algebra:
         try:
             found = self._compute(atom, wanted, track)
         except TooManyWays as error:
-            raise GrammarLimitExceeded(f"{atom.pointer or '/'}: {error}") from None
+            raise GrammarLimitExceeded(f"{atom.pointer or 'the root'}: {error}") from None
         self._depth -= 1
         atom.opened = before
         if self._lowest < opened:  # true only inside of the outer circle

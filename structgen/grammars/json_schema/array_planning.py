@@ -83,7 +83,7 @@ def _atoms_at(way: ArrayWay, place: int) -> tuple[Atom, ...]:
 
 def _plan(algebra: Algebra, way: ArrayWay, pointer: str) -> ArrayPlan:
     if len(way.counters) > _MAX_COUNTERS:
-        raise GrammarLimitExceeded(f"{pointer or '/'}: more than {_MAX_COUNTERS} counts of an array's elements")
+        raise GrammarLimitExceeded(f"{pointer or 'the root'}: more than {_MAX_COUNTERS} counts of an array's elements")
     low, high = counted_bounds(way.low, way.high, pointer)
     way = way._replace(low=low, high=high, counters=tuple(_held(one, pointer) for one in way.counters))
     ends = [len(part.places) for part in way.parts] + [one.start for one in way.counters]

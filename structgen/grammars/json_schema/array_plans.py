@@ -94,7 +94,7 @@ class ArrayPlan(NamedTuple):
             for counts in moves
         )
         if len(found) > _MAX_COUNTS:
-            raise GrammarLimitExceeded(f"{self.pointer or '/'}: too many combinations of counts of an array's elements")
+            raise GrammarLimitExceeded(f"{self.pointer or 'the root'}: too many combinations of counts of elements")
         return found
 
     def _moves(self, place: tuple[ItemPlan, ...], known: Known) -> set[frozenset[int]]:

@@ -30,7 +30,7 @@ def counted_bounds(low: int, high: int | None, pointer: str) -> tuple[int, int |
         No text comes to ``low``.
     """
     if low > MOST:
-        raise GrammarLimitExceeded(f"{pointer or '/'}: a minimum of {low:,} is more than any text has; ask for less")
+        raise GrammarLimitExceeded(f"{pointer or 'the root'}: a minimum of {low:,} is more than any text has")
     return low, None if high is not None and high > MOST else high
 
 

@@ -50,7 +50,7 @@ def countable(plan: ObjectPlan, possible: Collection[str], nothing: Conjunction,
             pending.append(left._replace(required=tuple(dict.fromkeys((*one.required, other)))))
         if len(pending) + len(found) > _MAX_PLANS:
             raise GrammarLimitExceeded(
-                f"{plan.pointer or '/'}: too many keys imply each other where the number of members counts"
+                f"{plan.pointer or 'the root'}: too many keys imply each other where the number of members counts"
             )
     return found
 

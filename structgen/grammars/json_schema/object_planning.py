@@ -126,7 +126,7 @@ def _with_obligations(
         ]
         choices.append([*able, None])
     if math.prod(map(len, choices)) > _MAX_ALTERNATIVES or len(choices) > _MAX_OBLIGATIONS:
-        raise GrammarLimitExceeded(f"{pointer or '/'}: too many combinations of members of which one must be there")
+        raise GrammarLimitExceeded(f"{pointer or 'the root'}: too many combinations of members that must be there")
     for chosen in product(*choices):
         values, required, some, left = dict(declared), dict.fromkeys(way.required), classes, 0
         for name, one in zip(chosen, way.obligations, strict=True):
