@@ -21,13 +21,16 @@ from structgen import LLM, SamplingParams
 from structgen.engine.request import GrammarSpec, Request
 
 RESULTS = Path(__file__).parent / "results" / "engine.csv"
+TOKENS = 64
+"""Of each answer so many count, the first ones: what is compared has the same context."""
 SCHEMA = {
-    "type": "object",
-    "properties": {
-        "name": {"type": "string", "minLength": 3, "maxLength": 24},
-        "note": {"type": "string", "minLength": 200, "maxLength": 400},
+    "type": "array",
+    "items": {
+        "type": "object",
+        "properties": {"name": {"type": "string", "minLength": 3, "maxLength": 24}, "age": {"type": "integer"}},
+        "required": ["name", "age"],
     },
-    "required": ["name", "note"],
+    "minItems": 12,
 }
 TEXT = "The harbour lights went out one after another, and the pilot counted them from the bridge. "
 
@@ -39,13 +42,15 @@ def prompt_of(llm: LLM, tokens: int, number: int) -> tuple[int, ...]:
 
 
 def ask(llm: LLM, requests: list[Request]) -> list[list[tuple[float, int]]]:
-    """Send all at once; returns for each the times at which tokens came, and how many."""
+    """Send all at once; returns for each the times at which tokens came, and how many, up to `TOKENS`."""
     found: list[list[tuple[float, int]]] = [[] for _ in requests]
 
     def listen(place: int, request: Request) -> None:
         for delta in llm.client.submit(request).checked():
             if delta.token_ids:
                 found[place].append((time.perf_counter(), len(delta.token_ids)))
+            if sum(count for _, count in found[place]) >= TOKENS:
+                break
 
     threads = [threading.Thread(target=listen, args=pair) for pair in enumerate(requests)]
     for thread in threads:
@@ -57,7 +62,7 @@ def ask(llm: LLM, requests: list[Request]) -> list[list[tuple[float, int]]]:
 
 def decode_speed(llm: LLM, streams: int, context: int, number: int, grammar: GrammarSpec | None = None) -> float:
     """Tokens a second of so many streams together."""
-    params = SamplingParams(max_tokens=64, ignore_eos=True) if grammar is None else SamplingParams(max_tokens=200)
+    params = SamplingParams(max_tokens=4 * TOKENS, ignore_eos=True)
     prompts = [prompt_of(llm, context, 1000 * number + stream) for stream in range(streams)]
     found = ask(llm, [Request(prompt, params, grammar) for prompt in prompts])
     begin, end = max(times[0][0] for times in found), min(times[-1][0] for times in found)

@@ -81,9 +81,10 @@ def main() -> None:
     # Torch reads it as it is imported. Threads that wait by spinning take the core that the one they wait for needs:
     # with one of two cores busy otherwise, a token of SmolLM2 took 300 ms with them and takes 85 ms without.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
-    warnings.showwarning = show_warning
     try:
-        app()
+        with warnings.catch_warnings():  # which puts back how they were shown
+            warnings.showwarning = show_warning
+            app()
     except StructgenError as error:
         fail(str(error))
     except OSError as error:  # files are checked where they are read: what is left is output, to a full disk say

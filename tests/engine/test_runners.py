@@ -17,8 +17,13 @@ from structgen.llm import LLM
 SCHEMA = {"type": "object", "properties": {"a": {"type": "integer", "minimum": 0}}, "required": ["a"]}
 
 
-@pytest.mark.parametrize("quantization", [None, "fp32", "bf16", "int8", "int4"])
-@pytest.mark.parametrize("kv_cache_dtype", ["auto", "float32", "bfloat16", "int8"])
+@pytest.mark.parametrize(
+    ("quantization", "kv_cache_dtype"),
+    [
+        *((quantization, "auto") for quantization in (None, "fp32", "bf16", "int8", "int4")),
+        *(("int8", kv_cache_dtype) for kv_cache_dtype in ("float32", "bfloat16", "int8")),
+    ],
+)
 def test_an_answer_is_valid_in_every_format(tiny_folder, quantization, kv_cache_dtype):
     with LLM(tiny_folder, quantization=quantization, kv_cache_dtype=kv_cache_dtype) as llm:
         answers = llm.generate(["one", "two", "three"], schema=SCHEMA)
