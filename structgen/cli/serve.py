@@ -20,14 +20,14 @@ def serve(
     ] = None,
     dtype: Annotated[str, typer.Option(help="What to compute in: float32 or bfloat16.")] = "float32",
     quantization: Annotated[
-        str | None, typer.Option(help="Format of the weights: int8, int4, fp32 or bf16; the dtype's if left out.")
+        str | None, typer.Option(help="Format of the weights: int8, w8a8, int4, fp32 or bf16; the dtype's if left out.")
     ] = None,
     max_num_seqs: Annotated[int, typer.Option(min=1, help="Answers computed at once; more wait their turn.")] = 16,
     max_model_len: Annotated[
         int | None, typer.Option(min=1, help="Tokens of prompt and answer together; the model's own if left out.")
     ] = None,
     max_num_batched_tokens: Annotated[int, typer.Option(min=1, help="Tokens that one step computes at most.")] = 512,
-    block_size: Annotated[int, typer.Option(min=1, help="Tokens a page of the cache.")] = 16,
+    block_size: Annotated[int, typer.Option(min=1, help="Tokens a page of the cache, a multiple of 16.")] = 16,
     kv_memory: Annotated[
         str | None, typer.Option(help="Memory for keys and values, such as 1GiB; a share of what is free if left out.")
     ] = None,

@@ -26,7 +26,7 @@ class EngineOptions:
     max_num_batched_tokens : int
         Tokens that a step computes at most, of all requests together; a longer prompt takes several steps.
     block_size : int
-        Tokens a page of the cache.
+        Tokens a page of the cache; the compiled runner takes multiples of 16.
     kv_memory : int, str or None
         Memory for keys and values: bytes, or a text such as ``"1GiB"``. None takes a quarter of what is free, and no
         more than all requests that run at once can fill.

@@ -45,8 +45,8 @@ class LLM:
         What it computes in where no quantization is asked for: ``"float32"`` or ``"bfloat16"``.
     quantization : str or None
         The format of the weights of linear layers: ``"int8"`` (a scale for each output channel, activations in
-        integers too), ``"int4"`` (a scale and a minimum for each group of 32), ``"fp32"``, ``"bf16"``; None for that
-        of ``dtype``.
+        integers of up to 16 bits), ``"w8a8"`` (activations of 8 bits: less exact), ``"int4"`` (a scale and a minimum
+        for each group of 32), ``"fp32"``, ``"bf16"``; None for that of ``dtype``.
     max_num_seqs, max_model_len, max_num_batched_tokens, block_size, kv_memory, kv_cache_dtype
         How the engine runs: requests at once, tokens of a sequence, tokens of a step, tokens of a page, and memory and
         type of keys and values; see :class:`~structgen.engine.options.EngineOptions`.

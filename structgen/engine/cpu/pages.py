@@ -7,23 +7,15 @@ from typing import NamedTuple
 import numpy as np
 
 from structgen.engine.cpu.layout import BLOCK, MOST_GROUPS
+from structgen.engine.memory import available_memory
 from structgen.engine.models.description import ModelDescription
-from structgen.engine.step import CacheGroup
+from structgen.engine.page_storage import cache_groups
 from structgen.errors import InvalidRequest, OutOfMemory, UnsupportedModel
 
-__all__ = ["KV_TYPES", "LayerPlace", "PageLayout", "PagePool", "cache_groups_of"]
+__all__ = ["KV_TYPES", "LayerPlace", "PageLayout", "PagePool"]
 
 KV_TYPES = {"fp32": 4, "bf16": 2, "int8": 1}
 """What keys and values are stored as, by the bytes of a number; int8 has a scale for each head and token."""
-
-
-def cache_groups_of(description: ModelDescription) -> tuple[CacheGroup, ...]:
-    """Layers by what they see, in the order in which each kind first comes."""
-    windows = dict.fromkeys(description.sliding_windows)
-    return tuple(
-        CacheGroup(tuple(index for index, one in enumerate(description.sliding_windows) if one == window), window)
-        for window in windows
-    )
 
 
 class LayerPlace(NamedTuple):
@@ -59,8 +51,8 @@ class PageLayout:
         if kv not in KV_TYPES:
             raise InvalidRequest(f"keys and values cannot be stored as {kv!r}; known are {', '.join(KV_TYPES)}")
         if page_size < BLOCK or page_size % BLOCK:
-            raise InvalidRequest(f"the page size is {page_size}; it must be a multiple of {BLOCK}")
-        self.groups = cache_groups_of(description)
+            raise InvalidRequest(f"block_size: the page size is {page_size}; it must be a multiple of {BLOCK}")
+        self.groups = cache_groups(description)
         if len(self.groups) > MOST_GROUPS:
             raise UnsupportedModel(f"the layers have {len(self.groups)} different windows; {MOST_GROUPS} are possible")
         self.page_size = page_size
@@ -100,8 +92,8 @@ class PagePool:
 
     def __init__(self, pages: int, page_bytes: int) -> None:
         self.pages = pages
-        free = _free_bytes()
-        if free is not None and pages * page_bytes > free:
+        free = available_memory()
+        if pages * page_bytes > free:
             raise OutOfMemory(
                 f"{pages} pages of {page_bytes} bytes need {pages * page_bytes >> 20} MiB, {free >> 20} MiB are free; "
                 f"{free // page_bytes} pages would fit"
@@ -114,13 +106,3 @@ class PagePool:
     def copy(self, source: int, target: int) -> None:
         """Copy a page."""
         self.data[target] = self.data[source]
-
-
-def _free_bytes() -> int | None:
-    """What the system can give, where it says so."""
-    try:
-        with open("/proc/meminfo") as file:
-            fields = dict(line.split(":") for line in file)
-    except OSError:  # not Linux
-        return None
-    return int(fields["MemAvailable"].split()[0]) * 1024

@@ -175,7 +175,7 @@ class CpuRunner:
     def _run(self, batch: StepBatch, begin: int, end: int, members: int) -> npt.NDArray[np.float32]:
         """Run some of the operations; returns the logits, which the last of them writes."""
         arrays = self._checked(batch)
-        self._reserve(len(batch.token_ids), members)
+        self._reserve(len(batch.token_ids))
         logits = np.empty((len(batch.wanted), self._program.widths.logits), np.float32)
         step = self._step
         step[layout.MEMBERS] = members
@@ -234,7 +234,7 @@ class CpuRunner:
             self._angles[first : first + count] = torch.cat((cosines, sines), dim=2)[:, 0].numpy()
             self._known_angles += count
 
-    def _reserve(self, tokens: int, members: int) -> None:
+    def _reserve(self, tokens: int) -> None:
         """Room for a step of so many tokens."""
         if tokens > self._capacity:
             self._capacity = max(tokens, 2 * self._capacity, 16)
