@@ -56,6 +56,8 @@ class _Table(NamedTuple):
     rows: int
     kept: bool = True
     """Whether growing keeps its rows; hash tables are filled anew."""
+    count: int | None = None
+    """Where `COUNTS` has the number of rows in use, for large tables: none beyond is ever written."""
 
 
 COUNTS, NODES, BYTESETS, RULES, STATES, TRANSITIONS, STATE_NODES, CALLS, STATE_HASH = range(9)
@@ -63,19 +65,29 @@ SETS, ITEMS, SET_HASH, MEMO, NODE_WORK, STATE_WORK = range(9, 15)
 OBJECTS, NAMES, OTHERS, ARRAYS, PLACES, WAYS, WORDS, REGISTERS, REGISTER_HASH, FRAME_HASH = range(15, 25)
 SPELLINGS, SPELLING_HASH, EXTENSIONS, EXTENSION_HASH = range(25, 29)
 POOL, TEXTS, VALUES, INTERVALS, MACHINES, RECORDS, RECORD_HASH = range(29, 36)
-LINKS, JOBS, CLOSERS, EXCEPTIONS = range(36, 40)
+LINKS, JOBS, CLOSERS, EXCEPTIONS, MASKS = range(36, 41)
+
+# COUNTS: rows in use, and the few scalars.
+N_NODES, N_BYTESETS, N_RULES, N_STATES, N_STATE_NODES, N_CALLS, N_SETS, N_ITEMS, N_MEMO = range(9)
+C_NODE_EPOCH, C_STATE_EPOCH, C_BACK, C_WANTED_TABLE, C_WANTED_RULE = range(9, 14)
+N_ROWS, N_OBJECTS, N_NAMES, N_OTHERS, N_ARRAYS, N_PLACES, N_WAYS, N_WORDS, N_REGISTERS = range(15, 24)
+N_SPELLINGS, N_EXTENSIONS, C_KEEPS_SPELLING, C_WANTED_KEYS, C_WANTED_SPELLING = range(24, 29)
+N_POOL, N_TEXTS, N_VALUES, N_INTERVALS, N_MACHINES, N_RECORDS = range(29, 35)
+N_LINKS, N_JOBS, C_WANTED_LEAF, C_WANTED_TRIE, C_WANTED_NODE, C_WANTED_STATE = range(64, 70)
+C_GENERATION, C_BLANK, C_DONE, N_CLOSERS, N_EXCEPTIONS, C_FIRST_EXCEPTION, C_END_EXCEPTION, C_LONGEST = range(70, 78)
+C_WANTED_VARIANT, C_WANTED_VARIANT_2, C_BASE_MASK, N_MASKS = range(78, 82)
 
 _TABLES = {
-    COUNTS: _Table(1, 80),
+    COUNTS: _Table(1, 82),
     NODES: _Table(6, 1024),
     BYTESETS: _Table(8, 32),
     RULES: _Table(5, 32),
     STATES: _Table(12, 512),
-    TRANSITIONS: _Table(256, 256),
+    TRANSITIONS: _Table(256, 256, count=N_ROWS),
     STATE_NODES: _Table(1, 2048),
     CALLS: _Table(2, 256),
     STATE_HASH: _Table(1, 1024, kept=False),
-    SETS: _Table(3, 512),
+    SETS: _Table(4, 512),
     ITEMS: _Table(2, 1024),
     SET_HASH: _Table(1, 1024, kept=False),
     MEMO: _Table(3, 2048, kept=False),
@@ -106,6 +118,7 @@ _TABLES = {
     JOBS: _Table(5, 64),
     CLOSERS: _Table(2, 128),
     EXCEPTIONS: _Table(2, 128),
+    MASKS: _Table(2, 16384, count=N_MASKS),
 }
 _ROOM = 64
 """A table has room for so many times its rows."""
@@ -167,8 +180,8 @@ NO_SPELLING, UNKNOWN_SPELLING = 0, -1
 # CALLS: what a state calls, and the state after it, HOLE until it is built.
 L_RULE, L_BACK = range(2)
 
-# SETS and ITEMS: see `stacks`.
-Q_FIRST, Q_COUNT, Q_DISTANCE = range(3)
+# SETS and ITEMS: see `stacks`. Where the set's mask begins in MASKS, 0 where it is not kept.
+Q_FIRST, Q_COUNT, Q_DISTANCE, Q_MASK = range(4)
 I_STATE, I_BELOW = range(2)
 
 # NODE_WORK: a list of nodes, and when each was last seen.
@@ -189,6 +202,11 @@ LINK_LEAF, LINK_TRIE, LINK_NODE, LINK_STATE, LINK_INTERIOR, LINK_VARIANT, LINK_V
 # come whole.
 J_TRIE, J_NODE, J_SET, J_FIRST, J_END = range(5)
 CLOSER_NODE, CLOSER_TEXT = range(2)
+
+# MASKS: masks of sets, each as a mask of the store and the words in which it differs; see `kept_masks`.
+KEPT_BASE, KEPT_COUNT = range(2)
+KEPT_SET = 0
+KEPT_WORD, KEPT_BITS = range(2)
 
 # TEXTS: strings by first character and number of characters in POOL; the bytes that spell it; and where they are names
 # of keys, the place in the object's own order and the `Others` that hold it too, 31 bits a word.
@@ -213,16 +231,6 @@ G_SETS, G_SET_COUNT, G_SET_LOOP, G_SET_WORDS, G_ENTRIES, G_SIZES, G_NEAREST, G_S
 # RECORDS: states of string machines; see `strings`.
 X_MACHINE, X_TEXT, X_TEXT_END, X_DEPTH, X_VALUE, X_PHASE, X_POINT, X_COUNT = range(8)
 X_SPENT, X_BASE, X_MASK, X_MASK_2, X_STATE = range(8, 13)
-
-# COUNTS: rows in use, and the few scalars.
-N_NODES, N_BYTESETS, N_RULES, N_STATES, N_STATE_NODES, N_CALLS, N_SETS, N_ITEMS, N_MEMO = range(9)
-C_NODE_EPOCH, C_STATE_EPOCH, C_BACK, C_WANTED_TABLE, C_WANTED_RULE = range(9, 14)
-N_ROWS, N_OBJECTS, N_NAMES, N_OTHERS, N_ARRAYS, N_PLACES, N_WAYS, N_WORDS, N_REGISTERS = range(15, 24)
-N_SPELLINGS, N_EXTENSIONS, C_KEEPS_SPELLING, C_WANTED_KEYS, C_WANTED_SPELLING = range(24, 29)
-N_POOL, N_TEXTS, N_VALUES, N_INTERVALS, N_MACHINES, N_RECORDS = range(29, 35)
-N_LINKS, N_JOBS, C_WANTED_LEAF, C_WANTED_TRIE, C_WANTED_NODE, C_WANTED_STATE = range(64, 70)
-C_GENERATION, C_BLANK, C_DONE, N_CLOSERS, N_EXCEPTIONS, C_FIRST_EXCEPTION, C_END_EXCEPTION, C_LONGEST = range(70, 78)
-C_WANTED_VARIANT, C_WANTED_VARIANT_2 = range(78, 80)
 
 # The state and the sets that always exist.
 ACCEPT = 0
@@ -273,8 +281,8 @@ class Tables:
         self[STATES][CLOSED, S_FLAGS] = F_FINAL
         self.set_count(N_SETS, BOTTOM + 1)
         self.set_count(N_ITEMS, 1)
-        self[SETS][NOTHING] = (0, 0, FAR)
-        self[SETS][BOTTOM] = (0, 1, 0)
+        self[SETS][NOTHING] = (0, 0, FAR, 0)
+        self[SETS][BOTTOM] = (0, 1, 0, 0)
 
     def __getitem__(self, table: int) -> Int32Array:
         """The rows of ``table``, int32[rows, columns], a view."""
@@ -345,11 +353,11 @@ class Tables:
 
     def _spans(self) -> list[slice]:
         """What may have been written."""
-        offsets = self._layout[1]
-        spans = [
-            slice(offsets[table], offsets[table] + its.columns * self._rows[table]) for table, its in _TABLES.items()
-        ]
-        return [slice(0, 3 * len(_TABLES)), *spans]
+        spans = [slice(0, 3 * len(_TABLES))]
+        for (table, its), offset in zip(_TABLES.items(), self._layout[1], strict=True):
+            rows = self._rows[table] if its.count is None else self.count(its.count)
+            spans.append(slice(offset, offset + its.columns * rows))
+        return spans
 
     def _lay_out(self) -> tuple[Int32Array, list[int]]:
         """Memory with its header, and where each table begins."""
