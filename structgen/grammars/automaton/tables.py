@@ -11,7 +11,9 @@ lays the tables out anew, larger, and calls again; what had been built is still 
 
 from __future__ import annotations
 
+import itertools
 import sys
+from array import array
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -56,7 +58,7 @@ class _Table(NamedTuple):
     rows: int
     kept: bool = True
     """Whether growing keeps its rows; hash tables are filled anew."""
-    count: int | None = None
+    used: int | None = None
     """Where `COUNTS` has the number of rows in use, for large tables: none beyond is ever written."""
 
 
@@ -83,7 +85,7 @@ _TABLES = {
     BYTESETS: _Table(8, 32),
     RULES: _Table(5, 32),
     STATES: _Table(12, 512),
-    TRANSITIONS: _Table(256, 256, count=N_ROWS),
+    TRANSITIONS: _Table(256, 256, used=N_ROWS),
     STATE_NODES: _Table(1, 2048),
     CALLS: _Table(2, 256),
     STATE_HASH: _Table(1, 1024, kept=False),
@@ -118,10 +120,11 @@ _TABLES = {
     JOBS: _Table(5, 64),
     CLOSERS: _Table(2, 128),
     EXCEPTIONS: _Table(2, 128),
-    MASKS: _Table(2, 16384, count=N_MASKS),
+    MASKS: _Table(2, 16384, used=N_MASKS),
 }
 _ROOM = 64
 """A table has room for so many times its rows."""
+_COUNTED = {table: its.used for table, its in _TABLES.items() if its.used is not None}
 _FIRST_ROWS = {table: its.rows for table, its in _TABLES.items()}
 _FIRST_ROOM = {table: its.rows * _ROOM for table, its in _TABLES.items()}
 _STRIDE = 1 << 15
@@ -271,6 +274,7 @@ class Tables:
         else:
             for place in base._spans():
                 self.memory[place] = base.memory[place]
+            self._whole = base._whole
 
     def _begin(self) -> None:
         self.set_count(N_STATES, CLOSED + 1)
@@ -298,36 +302,41 @@ class Tables:
         self.address: Memory = int(memory.ctypes.data)
         """What compiled functions take; good until the tables grow."""
         self._layout: tuple[Int32Array, list[int], dict[int, Int32Array]] = memory, offsets, {}
-        self._counts = memory[3 * len(_TABLES) :]
+        self._whole: list[slice] | None = None
+        self._numbers = memory.data  # numpy takes ten times as long for a few numbers
 
     def count(self, place: int) -> int:
         """One of the counts."""
-        return int(self._counts[place])
+        number: int = self._numbers[3 * len(_TABLES) + place]
+        return number
 
     def set_count(self, place: int, value: int) -> None:
         """Set one of the counts."""
-        self._counts[place] = value
+        self._numbers[3 * len(_TABLES) + place] = value
 
     def append(self, table: int, count: int, rows: Sequence[Sequence[int]]) -> int:
         """Write ``rows`` behind those of ``table`` that ``count`` counts; returns the number of the first."""
-        first = self.count(count)
+        first, columns = self.count(count), _TABLES[table].columns
+        if not rows:
+            return first
         self.make_room(table, first + len(rows))
         for begin in range(0, len(rows), _STRIDE):
             checkpoint()
-            some = rows[begin : begin + _STRIDE]
-            self[table][first + begin : first + begin + len(some)] = some
+            numbers = array("i", itertools.chain.from_iterable(rows[begin : begin + _STRIDE]))
+            place = self._layout[1][table] + (first + begin) * columns
+            self._numbers[place : place + len(numbers)] = numbers
         self.set_count(count, first + len(rows))
         return first
 
     def make_room(self, table: int, rows: int) -> None:
         """Grow ``table`` until it has room for ``rows`` rows; for tables without a hash."""
-        if rows > len(self[table]):
+        if rows > self._rows[table]:
             self.grow(table, rows)
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the rows that there are."""
-        return 4 * sum(its.columns * self._rows[table] for table, its in _TABLES.items())
+        """Bytes of the rows that there are, but for the cache `MASKS`, which takes 128 KiB at most."""
+        return 4 * sum(its.columns * self._rows[table] for table, its in _TABLES.items() if table != MASKS)
 
     def grow(self, table: int, rows: int = 0) -> None:
         """Double ``table`` and what grows with it until it has ``rows``; the hash tables among them are empty then."""
@@ -340,7 +349,7 @@ class Tables:
                 if not _TABLES[one].kept:
                     self[one][:] = 0
                 self.memory[3 * one + 2] = self._rows[one]
-            self._layout = self.memory, self._layout[1], {}
+            self._layout, self._whole = (self.memory, self._layout[1], {}), None
             return
         for one in growing:
             self._room[one] = self._rows[one] * _ROOM
@@ -353,11 +362,19 @@ class Tables:
 
     def _spans(self) -> list[slice]:
         """What may have been written."""
-        spans = [slice(0, 3 * len(_TABLES))]
-        for (table, its), offset in zip(_TABLES.items(), self._layout[1], strict=True):
-            rows = self._rows[table] if its.count is None else self.count(its.count)
-            spans.append(slice(offset, offset + its.columns * rows))
-        return spans
+        spans = self._whole
+        if spans is None:
+            places = zip(_TABLES.items(), self._layout[1], strict=True)
+            spans = self._whole = [
+                slice(offset, offset + its.columns * self._rows[table])
+                for (table, its), offset in places
+                if its.used is None
+            ]
+        return [slice(0, 3 * len(_TABLES)), *spans, *(self._used(table, count) for table, count in _COUNTED.items())]
+
+    def _used(self, table: int, count: int) -> slice:
+        offset = self._layout[1][table]
+        return slice(offset, offset + _TABLES[table].columns * self.count(count))
 
     def _lay_out(self) -> tuple[Int32Array, list[int]]:
         """Memory with its header, and where each table begins."""
@@ -374,7 +391,7 @@ class Tables:
         if memory is None or is_finalizing():  # there was none to be had; or this module is gone already
             return
         spans = self._spans()
-        del self.memory, self._layout, self._counts
+        del self.memory, self._layout, self._numbers
         give_back(memory, spans)
 
 
