@@ -23,7 +23,7 @@ REFUSED_STATUS = 1
 def check(
     schema: Annotated[
         str | None,
-        typer.Argument(metavar="SCHEMA", help="File of a JSON Schema, '-' for standard input, or NAME.gbnf."),
+        typer.Argument(metavar="SCHEMA", help="File of a JSON Schema or '-', or NAME.gbnf."),
     ] = None,
     instance: Annotated[
         str | None,
@@ -59,7 +59,7 @@ def check(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """Say whether a JSON Schema (or a pattern, or a GBNF grammar) compiles, what it costs, and whether a text is valid under it.
+    """Say whether a JSON Schema, pattern or GBNF grammar compiles, what it costs, and whether a text is valid under it.
 
     Exit status 1 where the schema does not compile or the text is not accepted: what is printed says where and why.
     """
@@ -138,8 +138,9 @@ def _decoded(name: str, content: bytes) -> str:
 def _parsed(name: str, content: bytes) -> Any:
     if not content.strip():
         raise InvalidRequest(f"{name}: empty; a schema is a JSON file")
+    text = _decoded(name, content)
     try:
-        return json.loads(_decoded(name, content))
+        return json.loads(text)
     except json.JSONDecodeError as error:
         raise InvalidRequest(f"{name}, line {error.lineno}, column {error.colno}: not JSON: {error.msg}") from error
     except RecursionError as error:
