@@ -41,7 +41,6 @@ from structgen.grammars.automaton.tables import NO_STATE
 
 __all__ = [
     "COUNT_GROUPS",
-    "COUNT_INSIDE",
     "DONE",
     "EXIT_COLUMNS",
     "MOST_LABELS",

@@ -20,9 +20,9 @@ from structgen.grammars.automaton.interiors import (
     E_PARTS,
     ENTRY,
 )
-from structgen.grammars.automaton.rings import E_FURTHER, E_MAY_END
+from structgen.grammars.automaton.rings import E_FURTHER, E_MAY_END, tokens_of_ring
 
-__all__ = ["Exits", "Interior", "Ring", "Rings"]
+__all__ = ["Exits", "Interior", "Rings"]
 
 _LISTED = 8
 """A mask's words for each token of a list: with more tokens they are kept as a mask."""
@@ -72,28 +72,24 @@ class Interior(NamedTuple):
         return np.concatenate(whole)
 
 
-class Ring(NamedTuple):
-    """Tokens that lead so much further, and whether the leaf may end there."""
-
-    tokens: Int32Array
-    further: int
-    may_end: int
-
-
 class Rings(NamedTuple):
-    """All of one interior."""
+    """The rings of an interior."""
 
-    rings: list[Ring]
+    runs: tuple[Int32Array, Int32Array, Int32Array]
+    """What `tokens_of_ring` reads."""
+    labels: list[tuple[int, int]]
+    """Of each ring, how much further it leads, and whether the leaf may end there."""
 
     def laid_out(self, begin: int, key: Int32Array, words: int) -> Int32Array:
         """What to write from ``begin`` on, for masks of so many words: an entry for each ring and its tokens."""
         whole: list[Int32Array] = []
-        place = begin
-        for ring in self.rings:
+        place, tokens = begin, np.empty(len(self.runs[0]), np.int32)
+        for number, (further, may_end) in enumerate(self.labels or [(0, 0)]):
             if whole:
                 whole[-2][E_NEXT] = place
-            entry, body = _with_tokens(ring.tokens, place, words)
-            entry[E_FURTHER], entry[E_MAY_END] = ring.further, ring.may_end
+            count = tokens_of_ring(*self.runs, number, tokens)
+            entry, body = _with_tokens(np.array(tokens[:count]), place, words)
+            entry[E_FURTHER], entry[E_MAY_END] = further, may_end
             whole += [entry, body]
             place += ENTRY + len(body)
         whole[0][E_KEY], whole[0][E_KEY_COUNT] = place, len(key)

@@ -12,7 +12,6 @@ import numpy as np
 from structgen.grammars.automaton._jit import Int32Array, Memory, UInt8Array
 from structgen.grammars.automaton.exits import (
     COUNT_GROUPS,
-    COUNT_INSIDE,
     DONE,
     EXIT_COLUMNS,
     MOST_LABELS,
@@ -23,7 +22,7 @@ from structgen.grammars.automaton.exits import (
     key_size,
     write_key,
 )
-from structgen.grammars.automaton.interior_entries import Exits, Interior, Ring, Rings
+from structgen.grammars.automaton.interior_entries import Exits, Interior, Rings
 from structgen.grammars.automaton.interiors import (
     CHILD,
     E_KEY,
@@ -111,7 +110,8 @@ class InteriorStore:
         self._kinds: dict[int, Kinds | None] = {}  # by leaf
         self._projections: dict[tuple[bytes, bytes], Projection | None] = {}
         self._leaf_count, self._entries = LEAVES, 0
-        self._inside = np.empty(len(trie.tokens), np.int32)
+        self._work = np.empty((3, len(trie.tokens)), np.int32)
+        self._inside = self._work[0]
         self._words = (len(trie.starts) + 30) // 32
         self._head = self._header(ends)
         self._begin_anew(0)
@@ -269,19 +269,17 @@ class InteriorStore:
 
     def _rings(self, tables: Memory, leaf: int, variant: int, trie: int, node: int, state: int) -> Rings:
         store, its, labels = self.snapshot[0], leaf_within(leaf), np.empty(MOST_LABELS, np.int64)
-        numbers, counts = np.empty_like(self._inside), np.zeros(4, np.int64)
+        inside, numbers, ends = self._work
+        counts = np.zeros(4, np.int64)
         is_root = trie == 0 and node == ROOT and is_between(tables, state)
         if is_root and (its in self._kinds or is_counted(tables, state)):  # else a walk of the vocabulary is short
             store = self._seen_from(tables, its, state)
-        into = (self._inside, numbers)
-        while not collect_rings(tables, store, leaf, variant, trie, node, state, *into, labels, counts):
+        place = (leaf, variant, trie, node, state)
+        while (runs := collect_rings(tables, store, *place, inside, numbers, ends, labels, counts)) < 0:
             labels = np.empty(4 * len(labels), np.int64)
-        count, groups = int(counts[COUNT_INSIDE]), int(counts[COUNT_GROUPS])
-        order = np.argsort(numbers[:count].astype(np.uint16), kind="stable")
-        begins = np.searchsorted(numbers[:count], np.arange(groups + 1), sorter=order)
-        tokens = self._inside[order]
-        rings = [Ring(tokens[begins[one] : begins[one + 1]], *ring_of(int(labels[one]))) for one in range(groups)]
-        return Rings(rings or [Ring(tokens, 0, 0)])
+        return Rings(
+            (inside, numbers[:runs], ends[:runs]), [ring_of(int(one)) for one in labels[: counts[COUNT_GROUPS]]]
+        )
 
     def _append(self, entry: Int32Array, hashed: int) -> None:
         begin, memory = self._used, self._memory

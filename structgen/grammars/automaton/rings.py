@@ -15,8 +15,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from structgen.grammars.automaton._jit import Int32Array, Int64Array, Memory, compiled, inlined, inner, load
-from structgen.grammars.automaton.exits import COUNT_GROUPS, COUNT_INSIDE, group_of
+from structgen.grammars.automaton._jit import Int32Array, Int64Array, Memory, compiled, inlined, inner, int64, load
+from structgen.grammars.automaton.exits import COUNT_GROUPS, group_of
 from structgen.grammars.automaton.interiors import (
     BYTES_OF,
     CHILDREN,
@@ -43,7 +43,7 @@ from structgen.grammars.automaton.spelling import QUOTE
 from structgen.grammars.automaton.stretches import ALONE, LOOPS, stretch
 from structgen.grammars.automaton.tables import FAR, NO_STATE
 
-__all__ = ["add_interior", "add_rings", "collect_rings", "leaf_within", "ring_of"]
+__all__ = ["add_interior", "add_rings", "collect_rings", "leaf_within", "ring_of", "tokens_of_ring"]
 
 NEARER = -1
 """What all that lead nearer have as one ring: as much nearer as the last of them."""
@@ -83,22 +83,24 @@ def collect_rings(
     state: int,
     inside: Int32Array,
     numbers: Int32Array,
+    ends: Int32Array,
     labels: Int64Array,
     counts: Int64Array,
-) -> bool:
-    """Find the rings of ``state`` below ``node``; whether there was room for their labels.
+) -> int:
+    """Find the rings of ``state`` below ``node``; returns the number of runs, -1 where there was no room for labels.
 
-    The tokens go to ``inside``, the numbers of their rings to ``numbers``, what `ring_of` reads to ``labels``, and how
-    many there are of both to ``counts``.
+    The tokens go to ``inside``; to ``numbers`` and ``ends`` of each run of them their ring's number and where in
+    ``inside`` it ends; to ``labels`` what `ring_of` reads, and to ``counts`` how many rings there are.
     """
     nodes, children = part_of(s, trie, BYTES_OF), part_of(s, trie, CHILDREN)
     firsts, tokens, deep = part_of(s, trie, FIRSTS), part_of(s, trie, TOKENS), address(s, H_DEEP)
-    path, depth, found = np.empty((load(s, H_LONGEST) + 2, 4), np.int64), 0, 0
+    path, depth = np.empty((load(s, H_LONGEST) + 2, 4), np.int64), 0
     path[0, 0], path[0, 1] = first_child(children, node), first_child(children, node + 1)
     path[0, 2], path[0, 3] = uncounted(m, state)
     can_stretch, loops = trie == 0 and path[0, 3] < 0, np.zeros(LOOPS, np.int64)
     rest, floor = rest_of(m, path[0, 2], path[0, 3], variant), -2 * FAR if rings & 1 else NEARER
     counts[COUNT_GROUPS] = 0
+    found = runs = 0
     while depth >= 0:
         node = path[depth, 0]
         if node == path[depth, 1]:
@@ -113,20 +115,35 @@ def collect_rings(
         further = max(floor, rest_of(m, target, count, variant) - rest)
         ring = group_of(labels, counts, _label(further, label_at(m, target, variant) >= 0)) - 1
         if ring < 0:
-            return False
+            return -1
         source, first, end = tokens, load(firsts, node), load(firsts, node + 1)
         below = stretch(m, s, node, target, ALONE, loops) if can_stretch and load(children, node) >= LARGE else 0
         if below:
             source, first, end = deep, load(below, 9), load(below, 10)
         for place in range(first, end):
-            inside[found], numbers[found] = load(source, place), ring
+            inside[found] = load(source, place)
             found += 1
+        if first < end:
+            runs += runs == 0 or numbers[runs - 1] != ring
+            numbers[runs - 1], ends[runs - 1] = ring, found
         if not below:
             depth += 1
             path[depth, 0], path[depth, 1] = first_child(children, node), first_child(children, node + 1)
             path[depth, 2], path[depth, 3] = target, count
-    counts[COUNT_INSIDE] = found
-    return True
+    return runs
+
+
+@compiled
+def tokens_of_ring(inside: Int32Array, numbers: Int32Array, ends: Int32Array, ring: int, tokens: Int32Array) -> int:
+    """Write the tokens of a ring to ``tokens``, given what `collect_rings` wrote; returns how many they are."""
+    found, first = 0, 0
+    for run in range(len(numbers)):
+        if numbers[run] == ring:
+            for place in range(first, ends[run]):
+                tokens[found] = inside[place]
+                found += 1
+        first = int64(ends[run])
+    return found
 
 
 @inner
