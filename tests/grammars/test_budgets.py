@@ -26,6 +26,8 @@ FURTHER = {
     "a set of strings": STRINGS | {"uniqueItems": True},
     "a set of short strings": STRINGS
     | {"items": {"type": "string", "maxLength": 1}, "uniqueItems": True, "minItems": 2},
+    "a pattern of at least": STRINGS | {"items": {"type": "string", "pattern": "^[^b]*b\n?$", "minLength": 2}},
+    "keys of objects in an array": STRINGS | {"items": SCHEMAS["keys of any kind"]},
     "keys of two languages": OBJECT
     | {
         "patternProperties": {"^a{1,40}$": {"type": "integer"}, "a+b?$": {"type": "string"}},
@@ -130,6 +132,20 @@ def test_it_is_so_however_often_the_store_begins_anew(monkeypatch):
     for name in ("strings by length", "keys by pattern and others", "numbers", "anything"):
         check_budgets(compile_json_schema(SCHEMAS[name], vocabulary), random.Random(name))
     assert store.snapshot[1][interior_store.H_GENERATION] > 1
+
+
+def test_a_token_that_ends_within_a_character_is_further_from_the_end_than_its_neighbours():
+    letters, source = [f"a{letter}".encode() for letter in "bcdefghijklmnopqrstuvwxyz"], random.Random(1)
+    pieces = [letter + source.choice(letters) + ending for letter in letters for ending in (b"", b"\xc3", b"e\xe2\x82")]
+    automaton = compile_json_schema({"type": "string"}, bytewise(*pieces))
+    row = np.empty((257 + len(pieces) + 31) // 32, np.int32)
+    with automaton.matcher() as matcher:
+        state = matcher.advance(matcher.start, ord('"'))
+        for budget, left_out in ((1, (b"\xc3", b"\x82")), (2, ())):
+            matcher.fill_mask_within(state, row, budget)
+            assert {END + 1 + place for place, one in enumerate(pieces) if not one.endswith(left_out)} == {
+                token for token in allowed(row) if token > END
+            }
 
 
 @pytest.mark.parametrize(
