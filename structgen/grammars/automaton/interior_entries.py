@@ -24,7 +24,7 @@ from structgen.grammars.automaton.rings import E_FURTHER, E_MAY_END, tokens_of_r
 
 __all__ = ["Exits", "Interior", "Rings"]
 
-_LISTED = 8
+_LISTED = 16
 """A mask's words for each token of a list: with more tokens they are kept as a mask."""
 
 

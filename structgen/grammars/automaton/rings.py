@@ -41,7 +41,7 @@ from structgen.grammars.automaton.leaves import UNCLOSED, label_at, read_on, res
 from structgen.grammars.automaton.rows import add_mask, begin_row, set_bits
 from structgen.grammars.automaton.spelling import QUOTE
 from structgen.grammars.automaton.stretches import ALONE, LOOPS, stretch
-from structgen.grammars.automaton.tables import FAR, NO_STATE
+from structgen.grammars.automaton.tables import C_BASE_MASK, FAR, NO_STATE, get_count, set_count
 
 __all__ = ["add_interior", "add_rings", "collect_rings", "leaf_within", "ring_of", "tokens_of_ring"]
 
@@ -150,6 +150,8 @@ def tokens_of_ring(inside: Int32Array, numbers: Int32Array, ends: Int32Array, ri
 def add_interior(m: Memory, s: Memory, interior: int, row: Memory) -> None:
     """Add the tokens of ``interior``, or of a ring."""
     if load(s, interior + E_MASK):
+        if get_count(m, C_BASE_MASK) == 0:
+            set_count(m, C_BASE_MASK, load(s, interior + E_MASK))
         add_mask(m, load(s, H_WORDS), s + 4 * load(s, interior + E_MASK), row)
     else:
         begin_row(m, load(s, H_WORDS), row)
