@@ -21,11 +21,10 @@ from structgen.grammars.automaton.interior_store import InteriorStore
 from structgen.grammars.json_schema import compile_json_schema
 from structgen.grammars.regex import compile_regex
 
-STRINGS = {"type": "array", "items": {"type": "string"}}
+STRINGS = {"type": "array", "items": {"type": "string"}, "minItems": 2}
 FURTHER = {
     "a set of strings": STRINGS | {"uniqueItems": True},
-    "a set of short strings": STRINGS
-    | {"items": {"type": "string", "maxLength": 1}, "uniqueItems": True, "minItems": 2},
+    "a set of short strings": STRINGS | {"items": {"type": "string", "maxLength": 1}, "uniqueItems": True},
     "a pattern of at least": STRINGS | {"items": {"type": "string", "pattern": "^[^b]*b\n?$", "minLength": 2}},
     "keys of objects in an array": STRINGS | {"items": SCHEMAS["keys of any kind"]},
     "keys of two languages": OBJECT
@@ -44,6 +43,7 @@ FURTHER = {
     },
 }
 CASES = SCHEMAS | WIDE | FURTHER
+RANDOM_VOCABULARY, PIECES = vocabulary_of(10), vocabulary_of(11)
 LAYOUTS = ["flexible", "compact", "indent:2", (", ", ": "), ("\r\n\t,", ":")]
 
 
@@ -105,9 +105,6 @@ def test_it_is_so_of_random_schemas(number, order, layout):
     check_budgets(automaton, source, walks=1, steps=8)
 
 
-RANDOM_VOCABULARY = vocabulary_of(10)
-
-
 @settings(max_examples=20, deadline=None)
 @given(missing=st.binary(min_size=1, max_size=6), name=st.sampled_from(sorted(CASES)), source=st.randoms())
 def test_it_is_so_where_single_bytes_are_no_tokens(missing, name, source):
@@ -115,9 +112,6 @@ def test_it_is_so_where_single_bytes_are_no_tokens(missing, name, source):
     tokens = [b"" if byte in missing else byte for byte in BYTES]
     vocabulary = TokenVocabulary([*tokens, b"", *pieces], [END])
     check_budgets(compile_json_schema(CASES[name], vocabulary), source, walks=1, steps=6)
-
-
-PIECES = vocabulary_of(11)
 
 
 @pytest.mark.parametrize("pattern", [r"[^\"]*\"x?", r"(a|b|é)*", r"\d{1,3}(\.\d+)?", r"(.|\n)*END", "[a-f]{3,40}"])
@@ -157,7 +151,7 @@ def test_a_token_that_ends_within_a_character_is_further_from_the_end_than_its_n
             [b'{"', b'{"a', b'{"":1,"'],
         ),
         (
-            FURTHER["a set of strings"] | {"minItems": 2},
+            FURTHER["a set of strings"],
             [b'",', b'a",', b'a", "', b'","a",'],
             [b'["', b'["a', b'["","'],
         ),

@@ -175,7 +175,7 @@ def add_rings(
 ) -> None:
     """Add the tokens below ``node`` that stay inside the leaf and leave it ``budget`` tokens to its end.
 
-    Where the leaf may end they are added also if ``may_end``: what comes then needs none of these tokens.
+    Those behind which the leaf may end are also added if ``may_end``: what lies below it on the stack is near its end.
     """
     text, count = uncounted(m, state)
     spare = budget - rest_of(m, text, count, variant)
