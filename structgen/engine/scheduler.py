@@ -78,21 +78,33 @@ class Scheduler:
 
     def submit(self, task: Task) -> None:
         """Take a new task; it starts in a later step."""
-        self._by_sequence[task.sequence] = task
+        task.state = TaskState.WAITING
         insort(self._waiting, task, key=self._policies.order.key)
-        if task.deadline is not None:
-            heapq.heappush(self._deadlines, (task.deadline, task.arrival, task))
+        self._know(task)
+
+    def fork(self, task: Task, parent: Task) -> None:
+        """Take a new task whose tokens begin with all of a running one's, which are computed.
+
+        It shares their pages and runs from now on; where there is no place or no room for it, or somebody before it
+        waits, it waits like any other.
+        """
+        if self._has_room_for_fork(task):
+            task.sequence = self._kv.fork(parent.sequence, task.sequence.tokens)
+            task.state, task.caught_up = TaskState.RUNNING, True
+            task.cached_tokens = min(task.sequence.computed, task.prompt_tokens)
+            self._running.append(task)
+            self._know(task)
+        else:
+            self.submit(task)
 
     def end(self, task: Task) -> None:
         """Let a task go, whatever its state; its full pages stay for others until their room is needed."""
-        if task.state is TaskState.ENDED:
-            return
         if task.state is TaskState.RUNNING:
             self._stop(task)
-        else:
+        elif task.state in (TaskState.WAITING, TaskState.JOINING):
             self._waiting.remove(task)
         task.state = TaskState.ENDED
-        del self._by_sequence[task.sequence]
+        self._by_sequence.pop(task.sequence, None)
 
     def expired(self, now: float) -> list[Task]:
         """Return the tasks whose deadline has come, each of them once; ending them is the caller's."""
@@ -123,6 +135,18 @@ class Scheduler:
         self._in_flight.withdraw(task.sequence, full)
         if not task.remaining:
             task.caught_up = True
+
+    def _know(self, task: Task) -> None:
+        self._by_sequence[task.sequence] = task
+        if task.deadline is not None:
+            heapq.heappush(self._deadlines, (task.deadline, task.arrival, task))
+
+    def _has_room_for_fork(self, task: Task) -> bool:
+        key = self._policies.order.key
+        is_next = not self._waiting or key(task) < key(self._waiting[0])
+        # As in _start: it and each that runs may soon need a page.
+        has_page = self._kv.available > len(self._running)
+        return is_next and has_page and len(self._running) < self._max_num_seqs
 
     def _extend(self, task: Task, length: int, rows: dict[Task, Row], copies: list[PageCopy]) -> list[Task]:
         """Plan a task's row if it still runs, and return who had to give way for it, itself perhaps."""

@@ -12,6 +12,8 @@ __all__ = ["Task", "TaskState"]
 class TaskState(Enum):
     """Where a task is on its way."""
 
+    NEW = "new"
+    """The scheduler does not know it yet."""
     WAITING = "waiting"
     """For a place, or for pages."""
     JOINING = "joining"
@@ -55,7 +57,7 @@ class Task:
         self.priority = priority
         self.deadline = deadline
         self.prompt_tokens = len(sequence.tokens)
-        self.state = TaskState.WAITING
+        self.state = TaskState.NEW
         self.caught_up = False
         self.cached_tokens = 0
         self.preemptions = 0

@@ -92,6 +92,17 @@ def test_a_seed_makes_an_answer_repeatable_and_choices_differ(client):
     assert texts != [choice.message.content for choice in ask(client, seed=6, n=3, temperature=1.5).choices]
 
 
+def test_choices_compute_their_prompt_once(client, served_llm):
+    before = served_llm.client.metrics()
+    messages = [{"role": "user", "content": "a question for five that nobody has asked so far"}]
+    answer = ask(client, messages=messages, n=5, temperature=1.5, seed=1)
+    now = served_llm.client.metrics()
+    computed = now.prompt_tokens_computed - before.prompt_tokens_computed
+    assert computed == answer.usage.prompt_tokens - answer.usage.prompt_tokens_details.cached_tokens
+    assert [choice.index for choice in answer.choices] == [0, 1, 2, 3, 4]
+    assert len({choice.message.content for choice in answer.choices}) == 5
+
+
 def test_a_seed_may_be_negative(client):
     assert ask(client, seed=-1, max_tokens=4).choices == ask(client, seed=-1, max_tokens=4).choices
 
