@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from structgen.engine.request import FinishReason, TokenLogprobs, Usage
+from structgen.errors import StructgenError
 from structgen.llm.calls import ToolCall
 
-__all__ = ["Answer"]
+__all__ = ["Answer", "Outcome"]
 
 
 @dataclass(frozen=True)
@@ -41,3 +43,7 @@ class Answer:
     def tool_calls(self) -> tuple[ToolCall, ...]:
         """The calls that the answer makes."""
         return (self.value,) if isinstance(self.value, ToolCall) else ()
+
+
+Outcome: TypeAlias = Answer | StructgenError
+"""What came of a question: an answer, or why there is none."""
