@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from structgen.engine.request import FinishReason, TokenLogprobs, Usage
+from structgen.engine.request import Delta, FinishReason, TokenLogprobs, Usage
 from structgen.errors import StructgenError
 from structgen.llm.calls import ToolCall
 
-__all__ = ["Answer", "Outcome"]
+__all__ = ["Answer", "AnswerDelta", "Outcome"]
 
 
 @dataclass(frozen=True)
@@ -43,6 +43,23 @@ class Answer:
     def tool_calls(self) -> tuple[ToolCall, ...]:
         """The calls that the answer makes."""
         return (self.value,) if isinstance(self.value, ToolCall) else ()
+
+
+@dataclass(frozen=True)
+class AnswerDelta(Delta):
+    """What an answer grew by, and its value so far: what ``LLM.stream(..., return_details=True)`` yields.
+
+    Parameters
+    ----------
+    value : object
+        Of JSON what is there: a list has the items that are whole, a dictionary and a pydantic model have the members
+        that are whole or, being such themselves, have begun; a model has no other attributes yet, and shows none by
+        default. Parts are of their types, and their validators have run; those of what is around them have not. Lists,
+        dictionaries and models grow in place: copy what is to stay as it is. None while nothing is there, and for
+        every other form. On the last delta of a complete answer it is what ``LLM.generate`` returns.
+    """
+
+    value: object = None
 
 
 Outcome: TypeAlias = Answer | StructgenError

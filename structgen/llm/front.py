@@ -14,7 +14,8 @@ from typing_extensions import Self
 from structgen.engine.options import EngineOptions
 from structgen.engine.request import Delta, SamplingParams
 from structgen.engine.sources.catalog import DEFAULT_MODEL
-from structgen.errors import InvalidRequest
+from structgen.errors import AnswerRefused, InvalidRequest
+from structgen.llm.answers import AnswerDelta
 from structgen.llm.asking import Asker
 from structgen.llm.batches import OnError, ask_all, check_on_error
 from structgen.llm.calls import Tool, as_tools, load_call_format
@@ -276,16 +277,17 @@ class LLM:
     ) -> Iterator[Any]:
         """Answer a prompt or one conversation, and yield the text as it comes.
 
-        The text is held to its form, and not validated beyond it: there is no ``on_unsupported`` here. Closing the
-        iterator aborts the request. Everything that can be known to be wrong is raised by this call and not by the
-        first ``next``.
+        The text is held to its form; what its grammar does not hold is only seen at the end, and nothing is drawn
+        again: there are no ``retries`` and no ``on_unsupported`` here. Closing the iterator aborts the request.
+        Everything that can be known to be wrong is raised by this call and not by the first ``next``.
 
         Parameters
         ----------
         prompt : str or sequence of messages
             As in :meth:`generate` or :meth:`chat`.
         return_details : bool
-            True: :class:`~structgen.engine.request.Delta` objects come; a cut answer shows in the last one.
+            True: :class:`~structgen.llm.AnswerDelta` objects come, with the value so far; a cut answer shows in the
+            last one.
         schema, regex, choice, tools, sampling_params, chat_template, show_schema
             As in :meth:`generate` and :meth:`chat`.
 
@@ -293,6 +295,8 @@ class LLM:
         ------
         AnswerCut
             With ``return_details=False``, after the last piece of an answer that the budget or a stop string cut.
+        AnswerRefused
+            With ``return_details=True``, after the last delta of an answer that the type's validators refuse.
         """
         form, offered = self._form(schema, regex, choice, tools)
         if isinstance(prompt, str) and not offered:
@@ -301,7 +305,7 @@ class LLM:
             messages = [{"role": "user", "content": prompt}] if isinstance(prompt, str) else prompt
             question = Question(form, messages=tuple(read_messages(messages)), tools=offered, show_form=show_schema)
         deltas = self._asker.stream(question, read_sampling_params(sampling_params))
-        return deltas if return_details else _texts(deltas)
+        return _values(form, deltas) if return_details else _texts(deltas)
 
     def generator(
         self,
@@ -350,6 +354,25 @@ class LLM:
             raise InvalidRequest("tools: with tools the answer is a call; leave schema, regex and choice out")
         offered = as_tools(tools)
         return CallForm(offered, self.call_format, shown_by_template=self.prompt_writer.knows_tools), tuple(offered)
+
+
+def _values(form: AnswerForm, deltas: Iterator[Delta]) -> Iterator[AnswerDelta]:
+    reader = form.partial()
+    pieces: list[str] = []
+    refusal = None
+    for delta in deltas:
+        pieces.append(delta.text)
+        if reader is not None:
+            reader.feed(delta.text)
+        value = None if reader is None else reader.value
+        if delta.finished and delta.complete:
+            try:
+                value = form.read("".join(pieces))
+            except AnswerRefused as error:
+                refusal = error
+        yield AnswerDelta(**vars(delta), value=value)
+    if refusal is not None:
+        raise refusal
 
 
 def _texts(deltas: Iterator[Delta]) -> Iterator[str]:
