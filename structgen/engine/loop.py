@@ -169,6 +169,8 @@ class EngineLoop:
         opened = [self._open(*one, submission) for one in zip(submission.choices, submission.deliver, strict=True)]
         family = [active for active in opened if active is not None]
         for active in family:
+            if active.generation.request.sampling_params.echo:
+                active.deliver(active.generation.echo())
             self._advance(active, active.generation.start)
         self._lead([active for active in family if active.task.state is not TaskState.ENDED])
 
@@ -188,6 +190,7 @@ class EngineLoop:
             arrival=next(self._arrivals),
             priority=request.priority,
             deadline=None if request.timeout is None else submission.at + request.timeout,
+            scores_prompt=request.sampling_params.prompt_logprobs is not None,
         )
         active = _Active(generation, task, deliver, submission.at)
         self._active[request.request_id] = self._by_task[task] = active
@@ -208,6 +211,8 @@ class EngineLoop:
         followers, leader.followers = leader.followers, []
         for follower in followers:
             follower.leader = None
+            follower.generation.prompt_logprobs = leader.generation.prompt_logprobs
+            follower.task.scores_prompt = False
             self._scheduler.fork(follower.task, leader.task)
             if follower.task.state is TaskState.RUNNING:
                 self._note_start(follower)
@@ -232,26 +237,31 @@ class EngineLoop:
             if isinstance(outcome, Exception):
                 self._fail(active, outcome)
                 continue
+            if row.task.scores_prompt and not self._score(active, row, outcome):
+                continue
             self._scheduler.computed(row)
             self._note_start(active)
             if not row.task.remaining:
-                self._share(active, outcome)
-                self._advance(active, partial(active.generation.advance, outcome))
+                self._share(active, outcome[-1])
+                self._advance(active, partial(active.generation.advance, outcome[-1]))
         self._recorder.stepped(plan, self._clock() - before)
 
     def _compute(self, rows: Sequence[Row]) -> list[tuple[Row, torch.Tensor | Exception]]:
-        """Return for each row the logits after it, or what went wrong with it."""
+        """Return for each row the logits that are wanted of it, or what went wrong with it."""
         try:
-            logits = self._runner.run(build_batch(rows, self._runner.page_size))  # [rows, vocabulary]
+            logits = self._runner.run(build_batch(rows, self._runner.page_size))  # [logits, vocabulary]
         except Exception as error:
             if len(rows) == 1:
                 return [(rows[0], error)]
             # Somebody in this step is at fault: each is computed alone, which writes the same to the same pages.
             return [outcome for row in rows for outcome in self._compute([row])]
         # One sum sees every NaN and infinity, and costs a tenth of looking at each logit.
-        finite = logits.sum(dim=-1).isfinite().tolist()
+        counts = [row.wanted for row in rows]
+        finite = logits.sum(dim=-1).isfinite()
+        all_are = bool(finite.all())
         return [
-            (row, one if fine else self._broken(row)) for row, one, fine in zip(rows, logits.cpu(), finite, strict=True)
+            (row, some if all_are or fine.all() else self._broken(row))
+            for row, some, fine in zip(rows, logits.cpu().split(counts), finite.split(counts), strict=True)
         ]
 
     def _broken(self, row: Row) -> GenerationError:
@@ -260,6 +270,14 @@ class EngineLoop:
             f"the model's logits after token {row.start + row.length} are not finite, first in {where}; "
             "its weights are broken, or overflow in this dtype"
         )
+
+    def _score(self, active: _Active, row: Row, logits: torch.Tensor) -> bool:
+        try:
+            active.generation.score(row.start, logits)
+        except Exception as error:  # as in _open
+            self._fail(active, error)
+            return False
+        return True
 
     def _note_start(self, active: _Active) -> None:
         if not active.started:
@@ -270,7 +288,7 @@ class EngineLoop:
     def _advance(self, active: _Active, compute: Callable[[], Delta]) -> None:
         try:
             delta = compute()
-        except Exception as error:  # as in _begin
+        except Exception as error:  # as in _open
             self._fail(active, error)
             return
         if active.generation.mask_seconds:

@@ -109,21 +109,24 @@ class Request:
 
 @dataclass(frozen=True)
 class TokenLogprobs:
-    """Log-probabilities at one answer token, under the model's own distribution.
+    """Log-probabilities at one token, under the model's own distribution.
 
     Parameters
     ----------
     token_id : int
-        The answer's token.
+        The token.
     logprob : float
         Its natural logarithm of probability.
     top : tuple of (int, float)
         The most likely tokens there with theirs, most likely first.
+    allowed_mass : float or None
+        Probability of all tokens that were allowed there; with ``SamplingParams.allowed_mass``.
     """
 
     token_id: int
     logprob: float
     top: tuple[tuple[int, float], ...] = ()
+    allowed_mass: float | None = None
 
 
 @dataclass(frozen=True)
@@ -162,6 +165,9 @@ class Delta:
         New text: whole characters, none that may still turn out to belong to a stop string.
     logprobs : tuple of TokenLogprobs
         One a new token when asked for, else empty.
+    prompt_logprobs : tuple of TokenLogprobs or None
+        On the first delta after the prompt was computed, when asked for: one a token of the prompt, None for its first,
+        which nothing predicts.
     finish_reason : {"stop", "length", "abort"} or None
         Why the answer ended, once it has. ``"length"`` also when a grammar had to bring it to an end because the
         budget came near.
@@ -178,6 +184,7 @@ class Delta:
     token_ids: tuple[int, ...] = ()
     text: str = ""
     logprobs: tuple[TokenLogprobs, ...] = ()
+    prompt_logprobs: tuple[TokenLogprobs | None, ...] = ()
     finish_reason: FinishReason | None = None
     complete: bool = False
     usage: Usage | None = None

@@ -54,6 +54,14 @@ class SamplingParams:
     logprobs : int or None
         Return the log-probability of each answer token, and of this many most likely ones beside it, under the
         model's own distribution (no mask, bias or temperature). At most 20; None returns none.
+    allowed_mass : bool
+        Return with each of these the probability, under the same distribution, of all tokens that were allowed there:
+        how much of what the model would have said its grammar, ``min_tokens`` and budget left.
+    prompt_logprobs : int or None
+        The same as ``logprobs`` for the tokens of the prompt, all of which are computed for it: nothing is taken from
+        the cache.
+    echo : bool
+        The answer's text and tokens begin with the prompt's. Only where no form is asked for.
     ignore_eos : bool
         End tokens are never chosen, so that the answer runs to ``max_tokens``. A grammar's end still ends it.
 
@@ -77,6 +85,9 @@ class SamplingParams:
     repetition_penalty: float = 1.0
     logit_bias: Mapping[int, float] = field(default_factory=dict, hash=False)
     logprobs: int | None = None
+    allowed_mass: bool = False
+    prompt_logprobs: int | None = None
+    echo: bool = False
     ignore_eos: bool = False
 
     def __post_init__(self) -> None:
@@ -94,8 +105,12 @@ class SamplingParams:
         if self.max_tokens is not None and self.min_tokens > self.max_tokens:
             raise InvalidRequest(f"min_tokens: {self.min_tokens} is more than max_tokens={self.max_tokens}")
         check_whole(self, "logprobs", 0, MAX_LOGPROBS, optional=True)
-        if not isinstance(self.ignore_eos, bool):
-            raise InvalidRequest(f"ignore_eos: expected true or false, not {self.ignore_eos!r}")
+        check_whole(self, "prompt_logprobs", 0, MAX_LOGPROBS, optional=True)
+        for name in ("allowed_mass", "echo", "ignore_eos"):
+            if not isinstance(getattr(self, name), bool):
+                raise InvalidRequest(f"{name}: expected true or false, not {getattr(self, name)!r}")
+        if self.allowed_mass and self.logprobs is None:
+            raise InvalidRequest("allowed_mass: comes with the log-probabilities; set logprobs too, to 0 at least")
         object.__setattr__(self, "stop", _stop_strings(self.stop))
         object.__setattr__(self, "logit_bias", _biases(self.logit_bias))
 

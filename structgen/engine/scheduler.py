@@ -13,12 +13,21 @@ from structgen.engine.task import Task, TaskState
 __all__ = ["Plan", "Row", "Scheduler"]
 
 
+_SCORED_AT_ONCE = 128
+"""Logits of 128 tokens over a vocabulary of 128,256 are 66 MB, and their log-probabilities as much again."""
+
+
 class Row(NamedTuple):
     """What one task computes in a step: ``length`` known tokens from ``start`` on."""
 
     task: Task
     start: int
     length: int
+
+    @property
+    def wanted(self) -> int:
+        """How many of its tokens, from the last backwards, their logits are wanted of."""
+        return self.length if self.task.scores_prompt else 1
 
 
 class Plan(NamedTuple):
@@ -122,7 +131,8 @@ class Scheduler:
         rows: dict[Task, Row] = {}
         copies: list[PageCopy] = []
         for task in sorted(lengths, key=self._policies.order.key):
-            gave_way = self._extend(task, lengths[task], rows, copies)
+            length = min(lengths[task], _SCORED_AT_ONCE) if task.scores_prompt else lengths[task]
+            gave_way = self._extend(task, length, rows, copies)
             for victim in gave_way:
                 rows.pop(victim, None)
             preempted += gave_way
@@ -133,6 +143,8 @@ class Scheduler:
         task = row.task
         full = self._kv.advance(task.sequence, row.length)
         self._in_flight.withdraw(task.sequence, full)
+        if row.start + row.length >= task.prompt_tokens:
+            task.scores_prompt = False
         if not task.remaining:
             task.caught_up = True
 
@@ -188,6 +200,8 @@ class Scheduler:
         """Whether a task waits for pages that another, no less urgent, is computing."""
         if task.awaited is not None and task.awaited in self._in_flight:
             return True
+        if task.scores_prompt:  # it takes nothing from others
+            return False
         if len(self._running) >= self._max_num_seqs:  # it could not start anyway
             return False
         claim = self._in_flight.awaited(task.sequence, self._kv.found(task.sequence))
@@ -197,7 +211,9 @@ class Scheduler:
         return joins
 
     def _start(self, task: Task) -> bool:
-        if len(self._running) >= self._max_num_seqs or not self._kv.open(task.sequence):
+        if len(self._running) >= self._max_num_seqs:
+            return False
+        if not self._kv.open(task.sequence, from_scratch=task.scores_prompt):
             return False
         # Those that run grow by a page now and then. Who gave way before asks for more room than it had, or it would
         # give way again at once.

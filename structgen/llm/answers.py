@@ -29,7 +29,9 @@ class Answer:
     usage : Usage
         Tokens of the prompt and the answer, of the last draw when earlier ones were refused.
     logprobs : tuple of TokenLogprobs
-        One a token, when asked for.
+        One a token of the answer, when asked for.
+    prompt_logprobs : tuple of TokenLogprobs or None
+        One a token of the prompt, when asked for; None for its first.
     """
 
     text: str
@@ -38,6 +40,7 @@ class Answer:
     finish_reason: FinishReason
     usage: Usage
     logprobs: tuple[TokenLogprobs, ...] = ()
+    prompt_logprobs: tuple[TokenLogprobs | None, ...] = ()
 
     @property
     def tool_calls(self) -> tuple[ToolCall, ...]:

@@ -70,12 +70,13 @@ class Asker:
         Raises
         ------
         InvalidRequest
-            ``retries`` is no whole number from 0 on.
+            ``retries`` is no whole number from 0 on, or an answer that has a form is to begin with its prompt.
         GrammarError, PluginError
             The form's grammar cannot be compiled; nothing was generated.
         """
         check_retries(retries)
         if questions:
+            _check_echo(questions[0].form, params)
             self.prepare(questions[0].form)
         return _Batch(self, params, retries, note).run(questions)
 
@@ -90,6 +91,7 @@ class Asker:
         """
         if params.n > 1:
             raise InvalidRequest(f"n: a stream is of one answer, not of {params.n}; give each a stream of its own")
+        _check_echo(question.form, params)
         return self.client.submit(self.request(question, params)).checked()
 
     def prepare(self, form: AnswerForm) -> None:
@@ -104,8 +106,19 @@ class Asker:
             self.client.prepare(form.grammar)
 
     def request(self, question: Question, params: SamplingParams, choice: int = 0) -> Request:
-        """Write a question as a request."""
+        """Write a question as a request.
+
+        Raises
+        ------
+        InvalidRequest
+            The prompt cannot be written.
+        """
         return Request(self.writer.write(question), params, question.form.grammar, choice)
+
+
+def _check_echo(form: AnswerForm, params: SamplingParams) -> None:
+    if params.echo and form.grammar is not None:
+        raise InvalidRequest("echo: an answer of a form is read whole, without its prompt; leave one of them out")
 
 
 class _Batch:

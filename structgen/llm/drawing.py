@@ -77,7 +77,8 @@ def collect_answer(deltas: Iterable[Delta]) -> Answer:
     if not last.complete or last.finish_reason is None or last.usage is None:
         raise cut_answer(last, text, len(token_ids))
     logprobs = tuple(entry for delta in deltas for entry in delta.logprobs)
-    return Answer(text, token_ids, text, last.finish_reason, last.usage, logprobs)
+    prompt_logprobs = tuple(entry for delta in deltas for entry in delta.prompt_logprobs)
+    return Answer(text, token_ids, text, last.finish_reason, last.usage, logprobs, prompt_logprobs)
 
 
 def cut_answer(last: Delta, text: str, tokens: int) -> AnswerCut:

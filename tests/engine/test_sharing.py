@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 import random
-import time
 
 import pytest
 import torch
+from deltas import settled
 
 from structgen.engine.request import GrammarSpec, Request, SamplingParams
 from structgen.errors import DeadlineExceeded, GenerationError, InvalidRequest, OutOfMemory
@@ -26,16 +26,6 @@ def answer(stream):
 def last(stream):
     *_, delta = stream
     return delta
-
-
-def settled(client):
-    """The metrics once nothing runs any more."""
-    for _ in range(200):
-        metrics = client.metrics()
-        if not metrics.running + metrics.waiting + metrics.kv_pages_held:
-            return metrics
-        time.sleep(0.01)
-    raise AssertionError(f"requests are left: {metrics}")
 
 
 def test_sixteen_cold_requests_compute_their_system_prompt_once(start):

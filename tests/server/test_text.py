@@ -152,6 +152,22 @@ def test_log_probabilities_come_with_the_tokens(client):
     assert streamed == entries
 
 
+def test_log_probabilities_say_what_a_schema_left(client):
+    schema = {"type": "json_schema", "json_schema": {"name": "one", "schema": {"type": "integer"}}}
+    fields = {"seed": 3, "logprobs": True, "response_format": schema, "extra_body": {"allowed_mass": True}}
+    entries = ask(client, **fields).choices[0].logprobs.content
+    assert all(0 < entry.allowed_mass < 1 for entry in entries)
+    streamed = [entry for chunk in ask(client, **fields, stream=True) for entry in logprobs_of(chunk)]
+    assert [entry.allowed_mass for entry in streamed] == [entry.allowed_mass for entry in entries]
+    with pytest.raises(openai.BadRequestError, match="allowed_mass: only with logprobs=true"):
+        ask(client, extra_body={"allowed_mass": True})
+
+
+def logprobs_of(chunk):
+    found = chunk.choices[0].logprobs
+    return [] if found is None else found.content
+
+
 def test_a_bias_forces_a_token(client, served_llm):
     token_id = served_llm.tokenizer.token_to_id("Q")
     answer = ask(client, max_tokens=4, logit_bias={str(token_id): 100})
