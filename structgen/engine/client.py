@@ -29,10 +29,17 @@ class DeltaStream(Iterator[Delta]):
         Whose they are; what :meth:`EngineClient.abort` takes.
     """
 
-    def __init__(self, request_id: str, receive: Callable[[], Delta], abort: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        request_id: str,
+        receive: Callable[[], Delta],
+        abort: Callable[[], None],
+        when_ready: Callable[[Callable[[], None]], None],
+    ) -> None:
         self.request_id = request_id
         self._receive = receive
         self._abort = abort
+        self._when_ready = when_ready
         self._finished = False
 
     def __next__(self) -> Delta:
@@ -41,6 +48,19 @@ class DeltaStream(Iterator[Delta]):
         delta = self._receive()
         self._finished = delta.finished
         return delta
+
+    @property
+    def finished(self) -> bool:
+        """Whether iteration has ended."""
+        return self._finished
+
+    def when_ready(self, wake: Callable[[], None]) -> None:
+        """Call ``wake`` once, as soon as the next delta is there and can be taken without waiting.
+
+        It is called by this call or later by a thread of the engine, and then must return at once and raise nothing.
+        For those who cannot wait, such as event loops.
+        """
+        self._when_ready(wake)
 
     def checked(self) -> Iterator[Delta]:
         """Yield the deltas, and close at the end or when the iterator is left early.

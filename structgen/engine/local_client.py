@@ -83,7 +83,7 @@ class LocalClient(EngineClient):
         mailboxes = [Mailbox(self._home) for _ in choices]
         self._loop.submit(choices, begin, [mailbox.put for mailbox in mailboxes])
         return tuple(
-            DeltaStream(choice.request_id, mailbox.take, partial(self.abort, choice.request_id))
+            DeltaStream(choice.request_id, mailbox.take, partial(self.abort, choice.request_id), mailbox.when_unread)
             for choice, mailbox in zip(choices, mailboxes, strict=True)
         )
 

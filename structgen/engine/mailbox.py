@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import queue
 import threading
+from collections.abc import Callable
 from dataclasses import replace
 
 from structgen.engine.process import HomeProcess
@@ -28,6 +29,7 @@ class Mailbox:
         self._home = home
         self._lock = threading.Lock()
         self._signal: queue.SimpleQueue[None] = queue.SimpleQueue()  # has one entry while something is unread
+        self._wake: Callable[[], None] | None = None
         self._empty()
 
     def put(self, delta: Delta) -> None:
@@ -40,8 +42,26 @@ class Mailbox:
             self._texts.append(delta.text)
             self._logprobs += delta.logprobs
             self._prompt_logprobs += delta.prompt_logprobs
+            wake, self._wake = self._wake, None
         if is_first:
             self._signal.put(None)
+        if wake is not None:
+            wake()
+
+    def when_unread(self, wake: Callable[[], None]) -> None:
+        """Call ``wake`` once something is unread: now, or on the thread that puts it.
+
+        Raises
+        ------
+        EngineClosed
+            As :meth:`take` does.
+        """
+        self._home.check()
+        with self._lock:
+            if self._last is None:
+                self._wake = wake
+                return
+        wake()
 
     def take(self) -> Delta:
         """Wait until something is unread, and return all of it as one delta.

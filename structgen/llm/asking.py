@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from structgen.engine.client import DeltaStream, EngineClient
@@ -14,6 +14,7 @@ from structgen.llm.answers import Outcome
 from structgen.llm.drawing import check_retries, collect_answer, params_of_draw, refused_for_good
 from structgen.llm.forms import AnswerForm
 from structgen.llm.prompting import PromptWriter, Question
+from structgen.llm.steps import Steps
 
 __all__ = ["Asker"]
 
@@ -55,7 +56,7 @@ class Asker:
         params: SamplingParams,
         retries: int,
         note: Callable[[Outcome], None] = lambda outcome: None,
-    ) -> list[Outcome]:
+    ) -> Steps[list[Outcome]]:
         """Ask questions of one form, many at a time, and return the outcomes in order, ``params.n`` of each question.
 
         Answers that their form refuses are asked for again, with the reason shown to the model. In the place of an
@@ -78,21 +79,20 @@ class Asker:
         if questions:
             _check_echo(questions[0].form, params)
             self.prepare(questions[0].form)
-        return _Batch(self, params, retries, note).run(questions)
+        return (yield from _Batch(self, params, retries, note).run(questions))
 
-    def stream(self, question: Question, params: SamplingParams) -> Iterator[Delta]:
-        """Ask now, and return what the answer grows by as an iterator; leaving it early aborts the request.
+    def stream(self, question: Question, params: SamplingParams) -> DeltaStream:
+        """Ask now, and return what the answer grows by; leaving it early aborts the request.
 
         Raises
         ------
         RequestError, GrammarError
-            The request cannot be served, or is for several answers. What fails later is raised by the iterator, except
-            that a cut answer only shows in its last delta.
+            The request cannot be served, or is for several answers. What fails later shows in the last delta.
         """
         if params.n > 1:
             raise InvalidRequest(f"n: a stream is of one answer, not of {params.n}; give each a stream of its own")
         _check_echo(question.form, params)
-        return self.client.submit(self.request(question, params)).checked()
+        return self.client.submit(self.request(question, params))
 
     def prepare(self, form: AnswerForm) -> None:
         """Compile the form's grammar now.
@@ -132,14 +132,15 @@ class _Batch:
         self._outcomes: dict[int, Outcome] = {}
         self._pending: deque[_Draw] = deque()
 
-    def run(self, questions: Sequence[Question]) -> list[Outcome]:
+    def run(self, questions: Sequence[Question]) -> Steps[list[Outcome]]:
         upcoming = iter(enumerate(questions))
         try:
             while len(self._outcomes) < self._params.n * len(questions):
                 while len(self._pending) < _AHEAD and (following := next(upcoming, None)) is not None:
                     self._begin(*following)
                 if self._pending:
-                    self._finish(self._pending.popleft())
+                    deltas = yield self._pending[0].stream
+                    self._finish(self._pending.popleft(), deltas)
         finally:  # when something ended this early, an interrupt say
             for draw in self._pending:
                 draw.stream.close()
@@ -156,10 +157,10 @@ class _Batch:
         for choice, stream in enumerate(streams):
             self._pending.append(_Draw(first + choice, question, choice, 0, stream))
 
-    def _finish(self, draw: _Draw) -> None:
-        """Wait for an answer, and settle it or ask again."""
+    def _finish(self, draw: _Draw, deltas: Sequence[Delta]) -> None:
+        """Settle an answer or ask again."""
         try:
-            answer = collect_answer(draw.stream.checked())
+            answer = collect_answer(deltas)
             self._settle(draw.place, replace(answer, value=draw.question.form.read(answer.text)))
         except AnswerRefused as refusal:
             if draw.attempt < self._retries:

@@ -12,6 +12,7 @@ from structgen.llm.answers import Answer, Outcome
 from structgen.llm.asking import Asker
 from structgen.llm.drawing import read_sampling_params
 from structgen.llm.prompting import Question
+from structgen.llm.steps import Steps
 
 __all__ = ["OnError", "ask_all", "check_on_error"]
 
@@ -29,7 +30,7 @@ def ask_all(
     return_details: bool,
     on_error: OnError,
     progress: bool | None,
-) -> Any:
+) -> Steps[Any]:
     """Ask questions of one form and return what :meth:`structgen.LLM.generate` does.
 
     Parameters
@@ -41,7 +42,7 @@ def ask_all(
     params = read_sampling_params(sampling_params)
     total = params.n * len(questions)
     with _bar(total, total > 1 if progress is None else progress, force=bool(progress)) as note:
-        outcomes = asker.ask(questions, params, retries, note)
+        outcomes = yield from asker.ask(questions, params, retries, note)
     found: list[Any] = [one if return_details or isinstance(one, StructgenError) else one.value for one in outcomes]
     if params.n > 1:
         found = [found[first : first + params.n] for first in range(0, total, params.n)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import replace
 
 from structgen.engine.request import Delta
@@ -62,15 +62,16 @@ def params_of_draw(params: SamplingParams, attempt: int) -> SamplingParams:
     return replace(params, temperature=_RETRY_TEMPERATURE, seed=params.seed or 0)
 
 
-def collect_answer(deltas: Iterable[Delta]) -> Answer:
+def collect_answer(deltas: Sequence[Delta]) -> Answer:
     """Return the whole answer of one request; its value is its text, not yet read.
 
     Raises
     ------
-    AnswerCut
-        It is not whole.
+    StructgenError
+        What the last delta brings as its ``error``; `AnswerCut` where the answer is not whole.
     """
-    deltas = list(deltas)
+    if deltas[-1].error is not None:
+        raise deltas[-1].error
     text = "".join(delta.text for delta in deltas)
     token_ids = tuple(token_id for delta in deltas for token_id in delta.token_ids)
     last = deltas[-1]

@@ -4,25 +4,26 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from typing_extensions import Self
 
 from structgen.engine.options import EngineOptions
-from structgen.engine.request import Delta, SamplingParams
+from structgen.engine.request import SamplingParams
 from structgen.engine.sources.catalog import DEFAULT_MODEL
-from structgen.errors import AnswerRefused, InvalidRequest
-from structgen.llm.answers import AnswerDelta
+from structgen.errors import InvalidRequest
 from structgen.llm.asking import Asker
 from structgen.llm.batches import OnError, ask_all, check_on_error
 from structgen.llm.calls import Tool, as_tools, load_call_format
-from structgen.llm.drawing import check_retries, cut_answer, read_sampling_params
+from structgen.llm.drawing import check_retries, read_sampling_params
 from structgen.llm.forms import AnswerForm, CallForm, answer_form
-from structgen.llm.generator import Generator, as_prompts
+from structgen.llm.generator import Generator, as_prompts, prompt_questions
 from structgen.llm.messages import are_conversations, read_messages
 from structgen.llm.prompting import PromptWriter, Question
+from structgen.llm.steps import blocking
+from structgen.llm.streaming import AnswerStream, TextReader, ValueReader
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -135,6 +136,7 @@ class LLM:
         self.prompt_writer = PromptWriter(loaded.tokenizer, loaded.chat_template, self.call_format)
         self._asker = Asker(self.client, self.prompt_writer)
 
+    @blocking
     def generate(
         self,
         prompts: str | Sequence[str],
@@ -205,17 +207,21 @@ class LLM:
         BatchFailed
             Some of several answers failed for one of the last two reasons.
         """
-        return Generator(self._asker, answer_form(schema, regex, choice, on_unsupported))(
-            prompts,
-            sampling_params=sampling_params,
-            retries=retries,
-            chat_template=chat_template,
-            show_schema=show_schema,
-            return_details=return_details,
-            on_error=on_error,
-            progress=progress,
+        form = answer_form(schema, regex, choice, on_unsupported)
+        return (
+            yield from ask_all(
+                self._asker,
+                prompt_questions(self.prompt_writer, form, prompts, chat_template, show_schema),
+                several=not isinstance(prompts, str),
+                sampling_params=sampling_params,
+                retries=retries,
+                return_details=return_details,
+                on_error=on_error,
+                progress=progress,
+            )
         )
 
+    @blocking
     def chat(
         self,
         messages: Sequence[Any],
@@ -253,15 +259,17 @@ class LLM:
         questions = [
             Question(form, messages=tuple(conversation), tools=offered, show_form=show_schema) for conversation in read
         ]
-        return ask_all(
-            self._asker,
-            questions,
-            several=several,
-            sampling_params=sampling_params,
-            retries=retries,
-            return_details=return_details,
-            on_error=on_error,
-            progress=progress,
+        return (
+            yield from ask_all(
+                self._asker,
+                questions,
+                several=several,
+                sampling_params=sampling_params,
+                retries=retries,
+                return_details=return_details,
+                on_error=on_error,
+                progress=progress,
+            )
         )
 
     def stream(
@@ -276,7 +284,7 @@ class LLM:
         chat_template: bool = True,
         show_schema: bool = True,
         return_details: bool = False,
-    ) -> Iterator[Any]:
+    ) -> AnswerStream:
         """Answer a prompt or one conversation, and yield the text as it comes.
 
         The text is held to its form; what its grammar does not hold is only seen at the end, and nothing is drawn
@@ -307,7 +315,7 @@ class LLM:
             messages = [{"role": "user", "content": prompt}] if isinstance(prompt, str) else prompt
             question = Question(form, messages=tuple(read_messages(messages)), tools=offered, show_form=show_schema)
         deltas = self._asker.stream(question, read_sampling_params(sampling_params))
-        return _values(form, deltas) if return_details else _texts(deltas)
+        return AnswerStream(deltas, ValueReader(form) if return_details else TextReader())
 
     def generator(
         self,
@@ -356,37 +364,6 @@ class LLM:
             raise InvalidRequest("tools: with tools the answer is a call; leave schema, regex and choice out")
         offered = as_tools(tools)
         return CallForm(offered, self.call_format, shown_by_template=self.prompt_writer.knows_tools), tuple(offered)
-
-
-def _values(form: AnswerForm, deltas: Iterator[Delta]) -> Iterator[AnswerDelta]:
-    reader = form.partial()
-    pieces: list[str] = []
-    refusal = None
-    for delta in deltas:
-        pieces.append(delta.text)
-        if reader is not None:
-            reader.feed(delta.text)
-        value = None if reader is None else reader.value
-        if delta.finished and delta.complete:
-            try:
-                value = form.read("".join(pieces))
-            except AnswerRefused as error:
-                refusal = error
-        yield AnswerDelta(**vars(delta), value=value)
-    if refusal is not None:
-        raise refusal
-
-
-def _texts(deltas: Iterator[Delta]) -> Iterator[str]:
-    pieces: list[str] = []
-    tokens = 0
-    for delta in deltas:
-        pieces.append(delta.text)
-        tokens += len(delta.token_ids)
-        if delta.text:
-            yield delta.text
-        if delta.finished and not delta.complete:
-            raise cut_answer(delta, "".join(pieces), tokens)
 
 
 class _Default:

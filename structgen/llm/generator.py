@@ -10,8 +10,10 @@ from structgen.errors import InvalidRequest
 from structgen.llm.asking import Asker
 from structgen.llm.batches import OnError, ask_all
 from structgen.llm.forms import AnswerForm
+from structgen.llm.prompting import PromptWriter, Question
+from structgen.llm.steps import blocking
 
-__all__ = ["Generator", "as_prompts"]
+__all__ = ["Generator", "as_prompts", "prompt_questions"]
 
 
 class Generator:
@@ -29,6 +31,7 @@ class Generator:
         self._asker = asker
         self._form = form
 
+    @blocking
     def __call__(
         self,
         prompts: str | Sequence[str],
@@ -42,20 +45,34 @@ class Generator:
         progress: bool | None = None,
     ) -> Any:
         """Answer one prompt or a list of them; everything is as in :meth:`structgen.LLM.generate`."""
-        questions = [
-            self._asker.writer.question(prompt, self._form, chat_template=chat_template, show_form=show_schema)
-            for prompt in as_prompts(prompts)
-        ]
-        return ask_all(
-            self._asker,
-            questions,
-            several=not isinstance(prompts, str),
-            sampling_params=sampling_params,
-            retries=retries,
-            return_details=return_details,
-            on_error=on_error,
-            progress=progress,
+        return (
+            yield from ask_all(
+                self._asker,
+                prompt_questions(self._asker.writer, self._form, prompts, chat_template, show_schema),
+                several=not isinstance(prompts, str),
+                sampling_params=sampling_params,
+                retries=retries,
+                return_details=return_details,
+                on_error=on_error,
+                progress=progress,
+            )
         )
+
+
+def prompt_questions(
+    writer: PromptWriter, form: AnswerForm, prompts: object, chat_template: bool, show_form: bool
+) -> list[Question]:
+    """Return what one prompt or several ask.
+
+    Raises
+    ------
+    InvalidRequest
+        As :func:`as_prompts` does.
+    """
+    return [
+        writer.question(prompt, form, chat_template=chat_template, show_form=show_form)
+        for prompt in as_prompts(prompts)
+    ]
 
 
 def as_prompts(prompts: object) -> list[str]:
