@@ -14,10 +14,11 @@ from structgen._version import __version__
 if TYPE_CHECKING:
     from structgen.engine.request import SamplingParams
     from structgen.errors import *  # noqa: F403  (all of them, and only them, are public here too)
-    from structgen.llm import LLM, generate
+    from structgen.llm import LLM, AsyncLLM, generate
     from structgen.tools import Tool, tool
 
 _HOMES = {
+    "AsyncLLM": "structgen.llm",
     "LLM": "structgen.llm",
     "SamplingParams": "structgen.engine.request",
     "Tool": "structgen.tools",
@@ -26,7 +27,7 @@ _HOMES = {
     **dict.fromkeys(errors.__all__, "structgen.errors"),
 }
 
-__all__ = ["LLM", "SamplingParams", "Tool", "__version__", "generate", "tool"]
+__all__ = ["LLM", "AsyncLLM", "SamplingParams", "Tool", "__version__", "generate", "tool"]
 __all__ += errors.__all__
 
 

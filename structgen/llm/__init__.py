@@ -1,10 +1,11 @@
-"""The synchronous front door over the engine."""
+"""The front doors over the engine: `LLM` for code that may wait, `AsyncLLM` for event loops."""
 
 from __future__ import annotations
 
 from structgen.llm.answers import Answer, AnswerDelta
+from structgen.llm.async_front import AsyncLLM
 from structgen.llm.calls import ToolCall
 from structgen.llm.front import LLM, generate
 from structgen.llm.generator import Generator
 
-__all__ = ["LLM", "Answer", "AnswerDelta", "Generator", "ToolCall", "generate"]
+__all__ = ["LLM", "Answer", "AnswerDelta", "AsyncLLM", "Generator", "ToolCall", "generate"]

@@ -82,7 +82,7 @@ def test_everything_works_inside_a_running_event_loop(tiny_folder):
     """As in a notebook's cell, which is run by a loop that runs already."""
     script = """
         import asyncio, sys
-        from structgen import LLM, SamplingParams
+        from structgen import LLM, AsyncLLM, SamplingParams
 
         async def cell():
             with LLM(sys.argv[1]) as llm:
@@ -94,7 +94,60 @@ def test_everything_works_inside_a_running_event_loop(tiny_folder):
                     *(asyncio.to_thread(llm.generate, "Hi", sampling_params=few) for _ in range(3))
                 )
                 print(several == [one, one], set(on_threads) == {streamed})
+            llm = AsyncLLM(sys.argv[1])
+            print(await llm.generate("Hi", schema=int) == one)
+            print("".join([piece async for piece in llm.stream("Hi", sampling_params=few)]) == streamed)
 
         asyncio.run(cell())
     """
-    assert run(script, tiny_folder) == ["True True"]
+    assert run(script, tiny_folder) == ["True True", "True", "True"]
+
+
+@needs_fork
+def test_a_forked_process_has_no_threads_of_an_event_loops_model_and_is_told(tiny_folder):
+    script = """
+        import asyncio, os, sys
+        from structgen import AsyncLLM
+        from structgen.errors import EngineClosed
+
+        llm = AsyncLLM(sys.argv[1])
+        number = asyncio.run(llm.generate("Hi", schema=int))
+
+        async def refused():
+            try:
+                await llm.generate("Hi", schema=int)
+            except EngineClosed as error:
+                await llm.close()
+                return "forked" in str(error)
+
+        child = os.fork()
+        if not child:
+            print("refused", asyncio.run(refused()), flush=True)
+            sys.exit(7)
+        print("child", os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+        print("parent", asyncio.run(llm.generate("Hi", schema=int)) == number)
+    """
+    assert run(script, tiny_folder) == ["refused True", "child 7", "parent True"]
+
+
+def test_an_event_loops_model_that_nobody_holds_ends_its_threads(tiny_folder):
+    script = """
+        import asyncio, gc, sys, threading, time
+        from structgen import AsyncLLM, SamplingParams
+
+        llm = AsyncLLM(sys.argv[1])
+        asyncio.run(llm.generate("Hi", schema=int))
+
+        def ours():
+            return [thread for thread in threading.enumerate() if thread.name.startswith("structgen-")]
+
+        print(len(ours()) >= 2)
+        del llm
+        gc.collect()
+        for _ in range(1000):
+            if not ours():
+                break
+            time.sleep(0.01)
+        print(ours())
+    """
+    assert run(script, tiny_folder) == ["True", "[]"]
