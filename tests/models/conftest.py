@@ -83,7 +83,7 @@ UNDESCRIBED: dict[str, tuple[str, dict[str, object]]] = {
     "diffllama": ("diffllama", {}),  # two calls of attention in a layer
 }
 # That cannot run: everything is seen from everywhere; attention that is not behind transformers' interface.
-REFUSED: dict[str, tuple[str, dict[str, object]]] = {"bert": ("bert", {}), "rembert": ("rembert", {})}
+REFUSED: dict[str, tuple[str, dict[str, object]]] = {name: (name, {}) for name in ("bert", "rembert", "falcon")}
 
 
 class TinyModel(NamedTuple):

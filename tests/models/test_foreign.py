@@ -173,9 +173,16 @@ def test_a_model_whose_tokens_see_what_follows_them_is_refused(build_tiny, tmp_p
         load_model(folder)
 
 
-def test_a_model_whose_attention_is_not_behind_the_interface_is_refused(build_tiny, tmp_path):
-    folder = build_tiny("rembert", tmp_path).folder
-    with pytest.raises(UnsupportedModel, match="0 of its 3 layers attend through transformers' attention interface"):
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("rembert", "0 of its 3 layers attend through transformers' attention interface; models run of which all do"),
+        ("falcon", "its attention is not behind the attention interface of transformers"),
+    ],
+)
+def test_a_model_whose_attention_is_not_behind_the_interface_is_refused(build_tiny, tmp_path, name, reason):
+    folder = build_tiny(name, tmp_path).folder
+    with pytest.raises(UnsupportedModel, match=reason):
         load_model(folder)
 
 
@@ -211,6 +218,14 @@ def test_missing_and_misshapen_tensors_are_named(build_tiny, tmp_path):
         load_model(folder)
 
 
+def test_causal_masks_saved_beside_the_weights_are_no_hindrance(build_tiny, tmp_path):
+    model = build_tiny("gpt-neox", tmp_path)
+    masks = {f"gpt_neox.layers.{layer}.attention.bias": torch.ones(1, 1, 128, 128).tril().bool() for layer in range(3)}
+    save_file({**load_file(model.folder / "model.safetensors"), **masks}, model.folder / "model.safetensors")
+    ((_, logits),) = run(ForeignPagedRunner(load_model(model.folder)), TOKENS[:1], 0)
+    assert relative_error(logits, model.expected(TOKENS[0])) < 1e-4
+
+
 def test_without_transformers_the_extra_is_named(tmp_path, monkeypatch):
     folder = write_folder(tmp_path, model_type="phi3")
     needed = r"'phi3' has no description here; it would run through transformers 4\.53 or newer, "
@@ -223,7 +238,9 @@ def test_without_transformers_the_extra_is_named(tmp_path, monkeypatch):
         load_model(folder)
 
 
-def test_a_gguf_file_without_a_description_names_the_folder(tmp_path):
+def test_a_gguf_file_of_such_an_architecture_is_refused_and_the_folder_named(tmp_path):
     path = write_gguf(tmp_path / "model.gguf", tensors=llama_tensors(), architecture="phi3")
-    with pytest.raises(UnsupportedModel, match="'phi3' has no description here; it may run from its Hugging Face fold"):
+    with pytest.raises(
+        UnsupportedModel, match=r"'phi3' is not known; known are .*; others run from their Hugging Face"
+    ):
         load_model(path)

@@ -17,7 +17,6 @@ from structgen._reasons import first_line
 from structgen.engine.foreign.interface import ATTENTION, register
 from structgen.engine.foreign.library import import_transformers, quiet, version
 from structgen.engine.foreign.probe import KINDS, Layer, probe
-from structgen.engine.weights import Checkpoint
 from structgen.engine.weights.huggingface import HuggingFaceCheckpoint
 from structgen.errors import InvalidModelFile, UnsupportedModel
 
@@ -57,13 +56,13 @@ class ForeignModel:
     chat_template: ChatTemplate | None
 
 
-def load_foreign_model(checkpoint: Checkpoint, name: str, dtype: torch.dtype) -> ForeignModel:
+def load_foreign_model(checkpoint: HuggingFaceCheckpoint, name: str, dtype: torch.dtype) -> ForeignModel:
     """Load a model through ``transformers``' own code for its architecture.
 
     Parameters
     ----------
-    checkpoint : Checkpoint
-        A Hugging Face folder, opened.
+    checkpoint : HuggingFaceCheckpoint
+        The model's folder.
     name : str
         What the model is called.
     dtype : torch.dtype
@@ -113,14 +112,9 @@ def _naming(path: Path) -> Iterator[None]:
         raise type(error)(f"{path}: {error}") from error
 
 
-def _open(checkpoint: Checkpoint) -> tuple[ModuleType, Any]:
+def _open(checkpoint: HuggingFaceCheckpoint) -> tuple[ModuleType, Any]:
     """Import ``transformers`` and let it read the configuration of a model that may run."""
     architecture = checkpoint.architecture
-    if not isinstance(checkpoint, HuggingFaceCheckpoint):
-        raise UnsupportedModel(
-            f"the architecture {architecture!r} has no description here; it may run from its Hugging Face folder, "
-            "through transformers' own code"
-        )
     transformers = import_transformers(architecture)
     if architecture not in transformers.CONFIG_MAPPING:
         own = "; code of the model's own (auto_map) is not run" if "auto_map" in checkpoint.metadata else ""
@@ -175,6 +169,13 @@ def _load(transformers: ModuleType, path: Path, config: Any, dtype: torch.dtype)
                 use_safetensors=True,
                 **{"dtype" if version(transformers) >= _DTYPE_SINCE else "torch_dtype": dtype},
             )
+        except KeyError as error:  # of a model that looks for its attention in a table of its own
+            if error.args != (ATTENTION,):
+                raise
+            raise UnsupportedModel(
+                f"its attention is not behind the attention interface of transformers {transformers.__version__}; "
+                "models run whose attention is"
+            ) from error
         except (RuntimeError, ValueError) as error:  # of misshapen tensors, and of what a model's own code checks
             raise InvalidModelFile(f"transformers cannot load it: {first_line(error)}; get the whole model") from error
     missing = sorted(info["missing_keys"])

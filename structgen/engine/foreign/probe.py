@@ -115,14 +115,14 @@ def _run(model: torch.nn.Module, tokens: torch.Tensor, positions: torch.Tensor) 
 
 def _check_options(asked: Asked) -> None:
     """Refuse what would change the result and is not implemented."""
-    causal = asked.options.get("is_causal")
-    if causal is False or (causal is None and getattr(asked.module, "is_causal", True) is False):
-        raise UnsupportedModel("its tokens attend to those that come after them; causal models run")
     changing = {name for name, value in asked.options.items() if value is not None} - _WITHOUT_EFFECT - {"is_causal"}
     if changing:
         raise UnsupportedModel(
             f"its attention depends on {', '.join(sorted(changing))} of its own making, which is not implemented"
         )
+    causal = asked.options.get("is_causal")
+    if causal is False or (causal is None and getattr(asked.module, "is_causal", True) is False):
+        raise UnsupportedModel("its tokens attend to those that come after them; causal models run")
 
 
 def _check_apart(one: torch.Tensor, other: torch.Tensor) -> None:

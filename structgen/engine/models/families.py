@@ -53,7 +53,8 @@ def describe(architecture: str, metadata: Mapping[str, object]) -> ModelDescript
     families = registry("structgen.models")
     if architecture not in families.names():
         raise UnsupportedModel(
-            f"the architecture {architecture!r} is not known; known are {', '.join(families.names())}"
+            f"the architecture {architecture!r} is not known; known are {', '.join(families.names())}; others run from "
+            "their Hugging Face folders, through transformers' own code"
         )
     family = families.load(architecture)
     if not _is_family(family):

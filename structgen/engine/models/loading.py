@@ -15,6 +15,7 @@ from structgen.engine.models.description import ModelDescription
 from structgen.engine.models.families import describe, is_described
 from structgen.engine.models.weights import Arena, ModelWeights, lay_out
 from structgen.engine.weights import Checkpoint, open_checkpoint
+from structgen.engine.weights.huggingface import HuggingFaceCheckpoint
 from structgen.errors import InvalidModelFile, InvalidRequest, UnsupportedModel
 
 if TYPE_CHECKING:
@@ -74,7 +75,7 @@ def load_model(local: LocalModel | Path | str, *, dtype: str = "float32") -> Loa
     path, name = (Path(local), None) if isinstance(local, (str, Path)) else (local.path, local.name)
     with open_checkpoint(path) as checkpoint:
         name = name or (path.name if path.is_dir() else path.stem)
-        if not is_described(checkpoint.architecture):
+        if isinstance(checkpoint, HuggingFaceCheckpoint) and not is_described(checkpoint.architecture):
             from structgen.engine.foreign.loading import load_foreign_model
 
             return load_foreign_model(checkpoint, name, DTYPES[dtype])
