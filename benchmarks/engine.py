@@ -23,6 +23,8 @@ from structgen.engine.request import GrammarSpec, Request
 RESULTS = Path(__file__).parent / "results" / "engine.csv"
 TOKENS = 64
 """Of each answer so many count, the first ones: what is compared has the same context."""
+FAR, NEAR = 1000, 256
+"""Budgets of tokens: one that no answer comes near, and one that is near at every token."""
 SCHEMA = {
     "type": "array",
     "items": {
@@ -60,9 +62,11 @@ def ask(llm: LLM, requests: list[Request]) -> list[list[tuple[float, int]]]:
     return found
 
 
-def decode_speed(llm: LLM, streams: int, context: int, number: int, grammar: GrammarSpec | None = None) -> float:
+def decode_speed(
+    llm: LLM, streams: int, context: int, number: int, grammar: GrammarSpec | None = None, budget: int = FAR
+) -> float:
     """Tokens a second of so many streams together."""
-    params = SamplingParams(max_tokens=1000, ignore_eos=True)  # so far that no budget is near
+    params = SamplingParams(max_tokens=budget, ignore_eos=True)
     prompts = [prompt_of(llm, context, 1000 * number + stream) for stream in range(streams)]
     found = ask(llm, [Request(prompt, params, grammar) for prompt in prompts])
     # Not from the first delta: a grammar may begin with tokens that it forces, before the prompt is computed.
@@ -102,6 +106,7 @@ def measure(llm: LLM, rounds: int) -> dict[str, float]:
         "decode 8 streams at 160, tok/s": lambda number: decode_speed(llm, 8, 160, 200 + number),
         "decode 32 streams at 160, tok/s": lambda number: decode_speed(llm, 32, 160, 300 + number),
         "constrained, 8 streams at 160, tok/s": lambda number: decode_speed(llm, 8, 160, 400 + number, grammar),
+        "the same, budget near, tok/s": lambda number: decode_speed(llm, 8, 160, 600 + number, grammar, NEAR),
     }
     found = {name: statistics.median(run(number) for number in range(rounds)) for name, run in cases.items()}
     found["reused share of ten turns"] = reused_share(llm)

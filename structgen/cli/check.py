@@ -22,7 +22,8 @@ REFUSED_STATUS = 1
 
 def check(
     schema: Annotated[
-        str | None, typer.Argument(metavar="SCHEMA", help="File of a JSON Schema, or '-' for standard input.")
+        str | None,
+        typer.Argument(metavar="SCHEMA", help="File of a JSON Schema or '-', or NAME.gbnf."),
     ] = None,
     instance: Annotated[
         str | None,
@@ -58,7 +59,7 @@ def check(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """Say whether a JSON Schema (or a pattern) compiles, what it costs, and whether a text is valid under it.
+    """Say whether a JSON Schema, pattern or GBNF grammar compiles, what it costs, and whether a text is valid under it.
 
     Exit status 1 where the schema does not compile or the text is not accepted: what is printed says where and why.
     """
@@ -98,6 +99,8 @@ def _question(
     given = dict(map(_option, options))
     if regex is not None:
         name, spec = f"--regex {regex}", GrammarSpec("regex", regex, given)
+    elif str(schema).endswith(".gbnf"):
+        name, spec = str(schema), GrammarSpec("gbnf", _decoded(str(schema), _read(str(schema))), given)
     else:
         name = "standard input" if schema == "-" else str(schema)
         spec = GrammarSpec("json_schema", _parsed(name, _read(str(schema))), given)
@@ -125,13 +128,19 @@ def _read(name: str) -> bytes:
         raise InvalidRequest(f"{name}: cannot be read: {error.strerror}") from error
 
 
+def _decoded(name: str, content: bytes) -> str:
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise InvalidRequest(f"{name}: not UTF-8 at byte {error.start}; schemas and grammars are text") from error
+
+
 def _parsed(name: str, content: bytes) -> Any:
     if not content.strip():
         raise InvalidRequest(f"{name}: empty; a schema is a JSON file")
+    text = _decoded(name, content)
     try:
-        return json.loads(content.decode("utf-8-sig"))
-    except UnicodeDecodeError as error:
-        raise InvalidRequest(f"{name}: not UTF-8 at byte {error.start}; a schema is a JSON file") from error
+        return json.loads(text)
     except json.JSONDecodeError as error:
         raise InvalidRequest(f"{name}, line {error.lineno}, column {error.colno}: not JSON: {error.msg}") from error
     except RecursionError as error:

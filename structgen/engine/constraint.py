@@ -67,6 +67,7 @@ class GrammarConstraint(Constraint):
     def __init__(self, automaton: TokenAutomaton, end_mask: Mask) -> None:
         self._matcher = automaton.matcher()
         self._state = self._matcher.start
+        self._looked_at, self._after = -1, self._state  # the token that `fits` was last asked for, and the state behind
         self._end_mask = end_mask
         self._row = np.zeros_like(end_mask)
 
@@ -77,7 +78,8 @@ class GrammarConstraint(Constraint):
 
     @override
     def fits(self, token_id: int, budget: int) -> bool:
-        return self._matcher.distance(self._matcher.advance(self._state, token_id)) <= budget
+        self._looked_at, self._after = token_id, self._matcher.advance(self._state, token_id)
+        return self._matcher.distance(self._after) <= budget
 
     @override
     def mask_within(self, budget: int) -> Mask | None:
@@ -85,7 +87,9 @@ class GrammarConstraint(Constraint):
 
     @override
     def advance(self, token_id: int) -> None:
-        self._state = self._matcher.advance(self._state, token_id)
+        if token_id != self._looked_at:
+            self._after = self._matcher.advance(self._state, token_id)
+        self._state, self._looked_at = self._after, -1
 
     @override
     def forced_tokens(self) -> Sequence[int]:

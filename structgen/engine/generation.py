@@ -120,10 +120,13 @@ class Generation:
     def _draw(self, logits: torch.Tensor) -> _Drawn:
         position, left = len(self._answer), self._budget - len(self._answer) - 1
         before = time.perf_counter()
-        mask = self._mask()
+        # Where an answer has been shortened once, most tokens that would be drawn no longer fit: draw once, not twice.
+        is_near = self._shortened and position >= self.request.sampling_params.min_tokens
+        kept = self._constraint.mask_within(left) if is_near else None
+        mask = self._mask() if kept is None else kept
         self.mask_seconds = 0.0 if mask is None else time.perf_counter() - before
         token_id = self._sampler.draw(logits, mask, position)
-        if not self._constraint.fits(token_id, left):
+        if kept is None and not self._constraint.fits(token_id, left):
             mask = self._constraint.mask_within(left)
             if mask is not None:
                 token_id = self._sampler.draw(logits, mask, position)

@@ -36,9 +36,22 @@ def build_trie(token_bytes: list[bytes]) -> Trie:
     large = np.flatnonzero(children[:-1] & LARGE).astype(np.int32)
     below = np.zeros((len(large), BELOW), np.int32)
     _look_below(longest, count, parents, depths, values, held, large, below)
-    spans = np.empty(len(tokens), np.int32)
-    found = np.array(spans[: _find_spans(starts, text, tokens, spans)])
-    return Trie(nodes, children, firsts, ordered, starts, text, large, below, tokens, found)
+    spans = _with_marks(starts, text, tokens, b'","', more=1)
+    others = _without(_with_marks(starts, text, tokens, b'",'), spans)
+    members = _with_marks(starts, text, others, b'":,')
+    elements = _without(others, members)
+    return Trie(nodes, children, firsts, ordered, starts, text, large, below, tokens, spans, members, elements)
+
+
+def _with_marks(starts: Int32Array, text: UInt8Array, tokens: Int32Array, marks: bytes, more: int = 0) -> Int32Array:
+    """Those of ``tokens`` in which these bytes come one after another, whatever is between, and so many behind them."""
+    found = np.empty(len(tokens), np.int32)
+    count = _find_marks(starts, text, tokens, np.frombuffer(bytearray(marks), np.uint8), more, found)
+    return np.array(found[:count])
+
+
+def _without(tokens: Int32Array, others: Int32Array) -> Int32Array:
+    return tokens[~np.isin(tokens, others)]
 
 
 @compiled
@@ -94,19 +107,20 @@ def _utf8_phase(phase: int, before: int, byte: int) -> int:
 
 
 @compiled
-def _find_spans(starts: Int32Array, text: UInt8Array, tokens: Int32Array, spans: Int32Array) -> int:
-    """Write what `Trie.spans` is; returns their number."""
-    found = 0
+def _find_marks(
+    starts: Int32Array, text: UInt8Array, tokens: Int32Array, marks: UInt8Array, more: int, found: Int32Array
+) -> int:
+    """Write what `_with_marks` returns; returns their number."""
+    count = 0
     for number in range(len(tokens)):
         token, met = int64(tokens[number]), 0
-        for place in range(starts[token], starts[token + 1] - 1):
-            byte = int64(text[place])
-            if byte == (0x2C if met == 1 else 0x22):
+        for place in range(starts[token], starts[token + 1] - more):
+            if met < len(marks) and text[place] == marks[met]:
                 met += 1
-        if met >= 3:
-            spans[found] = token
-            found += 1
-    return found
+        if met == len(marks):
+            found[count] = token
+            count += 1
+    return count
 
 
 @inner

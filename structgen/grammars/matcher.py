@@ -177,11 +177,25 @@ class Matcher:
         bool
             Whether any token is left; where ``budget`` is at least ``distance(state) - 1`` there is one.
         """
-        self._check(state)
-        self._check_row(row)
+        if self._closed:
+            self._check(state)
         self._counters.asked += 1
-        row[:] = bits = self._mask(state, max(-1, min(budget, NO_BUDGET)))
-        return bool(bits.any())
+        budget = max(-1, min(budget, NO_BUDGET))
+        try:
+            held = self._stacks.fill_mask_within(state, row, budget)
+        except OverflowError:  # a number of over 64 bits
+            self._check(state)
+            raise
+        except TypeError:  # no contiguous int32 array that may be written
+            self._check(state)
+            self._check_row(row)
+            bits = np.empty(self._words, np.int32)
+            held = self._stacks.fill_mask_within(state, bits, budget)
+            row[:] = bits
+        if held < 0:
+            self._check(state)
+            self._check_row(row)
+        return held > 0
 
     def mask_row(self, state: int) -> int:
         """The slot of this state's mask in ``vocabulary.masks.rows``."""
@@ -268,10 +282,10 @@ class Matcher:
     def _may_end(self, state: int) -> bool:
         return state == FINISHED or (state > FINISHED and self._stacks.is_accepting(state))
 
-    def _mask(self, state: int, budget: int = NO_BUDGET) -> Int32Array:
+    def _mask(self, state: int) -> Int32Array:
         self._check(state)
         row = np.empty(self._words, np.int32)
-        self._stacks.fill_mask(state, row, budget)
+        self._stacks.fill_mask(state, row)
         return row
 
     def _compute(self, state: int, row: Int32Array) -> None:

@@ -213,7 +213,9 @@ def test_what_cannot_be_read_is_one_line(error_of: Error, person: Path, tmp_path
     assert "nested too deeply" in error_of("check", write(tmp_path / "a", "[" * 100_000))
     assert "too long" in error_of("check", write(tmp_path / "a", f'{{"const": {"9" * 5000}}}'))
     (tmp_path / "png").write_bytes(b"\x89PNG")
-    assert error_of("check", tmp_path / "png") == f"{tmp_path / 'png'}: not UTF-8 at byte 0; a schema is a JSON file"
+    assert (
+        error_of("check", tmp_path / "png") == f"{tmp_path / 'png'}: not UTF-8 at byte 0; schemas and grammars are text"
+    )
     assert error_of("check", person, "--tokenizer", absent) == f"{absent}: cannot be read: No such file or directory"
     assert "no tokenizer that can be read" in error_of("check", person, "--tokenizer", person)
 
@@ -282,3 +284,14 @@ def test_a_layout_is_an_option(structgen: Run, person: Path):
     assert structgen(*asked, text)[0] == 0
     assert structgen(*asked, text.replace("  ", " "))[0] == 1
     assert structgen("check", person, "--option", 'whitespace=[",", ":"]', "--text", '{"name":"Ann","age":3}')[0] == 0
+
+
+def test_a_gbnf_grammar_is_checked_like_a_schema(structgen: Run, error_of: Error, tmp_path: Path):
+    grammar = write(tmp_path / "sum.gbnf", 'root ::= root "+" [0-9]+ | [0-9]+\n')
+    status, out, _ = structgen("check", grammar, "--text", "1+23")
+    assert status == 0
+    assert "--text: accepted" in out
+    status, out, _ = structgen("check", grammar, "--text", "1+x")
+    assert status == 1
+    assert "byte 2" in out
+    assert error_of("check", write(tmp_path / "wrong.gbnf", "root = 1")) == "line 1, column 6: unexpected '='"

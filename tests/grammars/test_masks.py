@@ -2,68 +2,19 @@
 
 from __future__ import annotations
 
-import json
 import random
 import threading
 
 import numpy as np
 import pytest
+from mask_schemas import SCHEMAS, WIDE, vocabulary_of
 from vocabularies import END, allowed, bytewise
 
-from structgen.grammars import DEAD, TokenVocabulary
+from structgen.grammars import DEAD
 from structgen.grammars.automaton import interior_store
 from structgen.grammars.automaton.interior_store import InteriorStore
 from structgen.grammars.json_schema import compile_json_schema
 from structgen.grammars.regex import compile_regex
-
-OBJECT = {"type": "object"}
-SCHEMAS = {
-    "any string": {"type": "string"},
-    "strings by length": {"type": "array", "items": {"type": "string", "minLength": 2, "maxLength": 5}},
-    "strings of at least": {"type": "array", "items": {"type": "string", "minLength": 3}},
-    "a pattern": {"type": "array", "items": {"type": "string", "pattern": "^[a-f]+(é|\\n|x)?$"}},
-    "a pattern by length": {"type": "array", "items": {"type": "string", "pattern": "^[a-f]{1,4}$"}},
-    "even lengths": {"type": "array", "items": {"type": "string", "pattern": "^(..)*$", "maxLength": 6}},
-    "texts": {"type": "array", "items": {"enum": ["a", "ab", "abc", "é", "\n", 'b"', "\\", "\U0001f600", 1, None]}},
-    "numbers": {"type": "array", "items": {"type": ["integer", "boolean", "null"]}},
-    "fractions": {"type": "array", "items": {"type": "number", "minimum": -10, "maximum": 20.5}},
-    "declared keys": OBJECT
-    | {"properties": {"a": {"type": "string"}, "ab": OBJECT, "é": {"type": "integer"}}, "additionalProperties": False},
-    "keys of any kind": OBJECT | {"properties": {"a": {"type": "integer"}, "ab": {"type": "string"}}},
-    "keys in any order": OBJECT
-    | {"properties": {"a": {"type": "integer"}, "b": {"type": "string"}}, "required": ["b"], "minProperties": 2},
-    "keys by pattern": OBJECT
-    | {
-        "properties": {"a": {"type": "integer"}, "xa": {"type": "boolean"}},
-        "patternProperties": {"^x": {"type": "string"}, "b$": {"type": "null"}},
-        "additionalProperties": False,
-    },
-    "keys by pattern and others": OBJECT
-    | {"patternProperties": {"^a": {"type": "string"}}, "additionalProperties": {"type": "integer"}},
-    "anything": {},
-    "either": {"anyOf": [{"type": "string", "maxLength": 2}, {"type": "array", "items": {"type": "string"}}]},
-}
-TEXTS = [
-    json.dumps(value, ensure_ascii=ascii, indent=indent)
-    for ascii in (True, False)
-    for indent in (None, 1, 2)
-    for value in (
-        ["a", "ab", "abc", "é", "\n", 'b"', "\\", "\U0001f600", 1, None],
-        {"a": "x\u00e9y", "ab": {"b": 1}, "xa": True, "é": -12},
-        {"a": 1, "b": 'ab"c', "xb": None, "ax": [[], {}, 3.25e-7]},
-        ["abcdef", "fed", "abcdef\u00e9", 12.5, 1024, True, False],
-    )
-]
-
-
-def vocabulary_of(seed: int, mask_slots: int = 64) -> TokenVocabulary:
-    """Every byte, an end token, and pieces of JSON of all kinds; some tokens twice."""
-    source, pieces = random.Random(seed), list[bytes]()
-    for _ in range(600):
-        text = source.choice(TEXTS).encode()
-        begin = source.randrange(len(text))
-        pieces.append(text[begin : begin + source.randint(2, 14)])
-    return bytewise(*pieces, mask_slots=mask_slots)
 
 
 def check_walks(automaton, source: random.Random, walks: int, steps: int) -> int:
@@ -99,16 +50,6 @@ def test_every_bit_of_a_mask_equals_a_step(name):
 def test_every_bit_of_a_mask_equals_a_step_in_every_layout(name, whitespace):
     automaton = compile_json_schema(SCHEMAS[name], vocabulary_of(8), whitespace=whitespace)
     assert check_walks(automaton, random.Random(f"{name} {whitespace}"), walks=3, steps=14) >= 3
-
-
-WORDS = r"^(\S+\s+){0,3}\S+$"
-WIDE = {
-    "words by number": {"type": "string", "pattern": WORDS},
-    "words by number and length": {"type": "string", "pattern": WORDS, "minLength": 3, "maxLength": 9},
-    "kinds beyond ASCII": {"type": "string", "pattern": r"^[^a-c]*(é|ab)?[\u00e8-\uffff]*\p{Emoji_Presentation}?x?$"},
-    "keys by pattern and length": OBJECT
-    | {"patternProperties": {"^[a-x]{1,6}$": {"type": "integer"}, "^.é?$": True}, "additionalProperties": False},
-}
 
 
 @pytest.mark.parametrize("name", WIDE)
@@ -157,25 +98,6 @@ def test_a_regular_expression_that_goes_on_after_any_character_is_masked_right()
     vocabulary = vocabulary_of(4)
     for pattern in (r"[^\"]*\"x?", r"(a|b|é)*", r"\d{1,3}(\.\d+)?", r"(.|\n)*END"):
         check_walks(compile_regex(pattern, vocabulary), random.Random(pattern), walks=2, steps=10)
-
-
-def test_a_budget_leaves_out_tokens_and_adds_none():
-    vocabulary, source = vocabulary_of(5), random.Random(5)
-    row, within = np.empty(vocabulary.masks.rows.shape[1], np.int32), np.empty(vocabulary.masks.rows.shape[1], np.int32)
-    for name in ("any string", "keys of any kind", "strings by length"):
-        with compile_json_schema(SCHEMAS[name], vocabulary).matcher() as matcher:
-            state = matcher.start
-            for _ in range(12):
-                matcher.fill_mask(state, row)
-                assert matcher.fill_mask_within(state, within, 1 << 27)
-                assert (row == within).all()
-                budget = max(0, matcher.distance(state) - 1)
-                matcher.fill_mask_within(state, within, budget)
-                near = {t for t in allowed(row) if matcher.distance(matcher.advance(state, t)) <= budget or t == END}
-                assert allowed(within) == near
-                state = matcher.advance(state, source.choice(sorted(allowed(row) - {END}) or [END]))
-                if state <= 0:
-                    break
 
 
 def test_threads_compute_interiors_at_once():

@@ -14,7 +14,7 @@ from structgen.grammars.automaton import walk
 from structgen.grammars.automaton._jit import Int32Array, Int32Table, Int64Array, UInt8Array
 from structgen.grammars.automaton.analysis import analyse, callees
 from structgen.grammars.automaton.facts import Called, Facts, Lengths
-from structgen.grammars.automaton.fill import advance_token, fill_mask, fill_masks
+from structgen.grammars.automaton.fill import advance_token, fill_mask, fill_mask_within, fill_masks
 from structgen.grammars.automaton.growth import Growth
 from structgen.grammars.automaton.interior_store import InteriorStore
 from structgen.grammars.automaton.rule_book import RuleBook, base_of
@@ -54,7 +54,6 @@ from structgen.grammars.automaton.tables import (
     RuleWanted,
     Tables,
 )
-from structgen.grammars.automaton.walk import NO_BUDGET
 from structgen.grammars.expr import Rule
 
 __all__ = ["Size", "StackAutomaton"]
@@ -178,17 +177,30 @@ class StackAutomaton:
     def _advance(self, array: UInt8Array, first: int, end: int, state: int) -> int:
         return self._run(lambda memory: walk.advance(memory, array, first, end, state))
 
-    def fill_mask(self, state: int, row: Int32Array, budget: int = NO_BUDGET) -> int:
-        """Write the mask of ``state``, end tokens included; returns 0, or `NO_STATE_THERE` or `NO_ROW_THERE`.
+    def fill_mask(self, state: int, row: Int32Array) -> int:
+        """Write the mask of ``state``, end tokens included; returns 0, or `NO_STATE_THERE` or `NO_ROW_THERE`."""
+        self._lock.acquire()  # as in `advance`
+        try:
+            while True:
+                interiors, _held = self._interiors.snapshot
+                try:
+                    return fill_mask(self._tables.address, interiors, state, row)
+                except _WANTED as wanted:
+                    self._provide(wanted)
+        finally:
+            self._lock.release()
 
-        But for end tokens only those after which an end is at most ``budget`` tokens away.
+    def fill_mask_within(self, state: int, row: Int32Array, budget: int) -> int:
+        """As `fill_mask`, but only end tokens and those after which an end is at most ``budget`` tokens away.
+
+        Returns how many of the row's words are not empty.
         """
         self._lock.acquire()  # as in `advance`
         try:
             while True:
                 interiors, _held = self._interiors.snapshot
                 try:
-                    return fill_mask(self._tables.address, interiors, state, budget, row)
+                    return fill_mask_within(self._tables.address, interiors, state, budget, row)
                 except _WANTED as wanted:
                     self._provide(wanted)
         finally:

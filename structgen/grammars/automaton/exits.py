@@ -40,6 +40,7 @@ from structgen.grammars.automaton.stretches import LOOPS, stretch
 from structgen.grammars.automaton.tables import NO_STATE
 
 __all__ = [
+    "COUNT_GROUPS",
     "DONE",
     "EXIT_COLUMNS",
     "MOST_LABELS",

@@ -10,11 +10,13 @@ from structgen.grammars.automaton.interiors import (
     CHILD,
     CHILDREN,
     FIRSTS,
+    H_ELEMENT_COUNT,
     H_END_COUNT,
     H_ENDS,
     H_FIRST_NODES,
     H_GENERATION,
     H_LONGEST,
+    H_MEMBER_COUNT,
     H_SPAN_COUNT,
     H_SPANS,
     H_STARTS,
@@ -42,6 +44,7 @@ from structgen.grammars.automaton.tables import (
     C_END_EXCEPTION,
     C_FIRST_EXCEPTION,
     C_GENERATION,
+    C_HAS_SETS,
     C_KEEPS_SPELLING,
     C_LONGEST,
     EXCEPTIONS,
@@ -80,7 +83,7 @@ from structgen.grammars.automaton.tables import (
 from structgen.grammars.automaton.takes import MOST_TAKEN, add_job, take_known
 from structgen.grammars.automaton.walk import NO_BUDGET, add_special_tokens
 
-__all__ = ["NO_ROW_THERE", "NO_STATE_THERE", "NO_TOKEN", "advance_token", "fill_mask", "fill_masks"]
+__all__ = ["NO_ROW_THERE", "NO_STATE_THERE", "NO_TOKEN", "advance_token", "fill_mask", "fill_mask_within", "fill_masks"]
 
 NO_STATE_THERE, NO_ROW_THERE, NO_TOKEN = -2, -3, -4
 """What is returned for an argument that is wrong."""
@@ -154,8 +157,8 @@ def _walk(m: Memory, s: Memory, trie: int, budget: int, levels: Int64Array, path
         if budget == NO_BUDGET or _distance(m, state, below) <= budget:
             _set_tokens(m, tokens, load(firsts, node), load(firsts, node + 1), row)
         child = load(children, node)
-        if child >= LARGE and budget == NO_BUDGET:
-            state, below = take_known(m, s, trie, node, state, below, path, row)
+        if child >= LARGE:
+            state, below = take_known(m, s, trie, node, state, below, budget, path, row)
             if state == 0:
                 continue
         base += _LEVEL
@@ -186,8 +189,8 @@ def _run_job(m: Memory, s: Memory, job: int, budget: int, levels: Int64Array, pa
     set_count(m, C_FIRST_EXCEPTION, cell(m, JOBS, job, J_FIRST))
     set_count(m, C_END_EXCEPTION, cell(m, JOBS, job, J_END))
     state, below = unpack(m, closed)
-    if budget == NO_BUDGET and cell(m, JOBS, job, J_FIRST) == cell(m, JOBS, job, J_END):
-        state, below = take_known(m, s, trie, node, state, below, path, row)
+    if cell(m, JOBS, job, J_FIRST) == cell(m, JOBS, job, J_END):
+        state, below = take_known(m, s, trie, node, state, below, budget, path, row)
     if state == 0:
         return
     begin_row(m, load(s, H_WORDS), row)
@@ -205,23 +208,29 @@ def _is_accepting(m: Memory, closed: int) -> bool:
 
 
 @inner
-def _comes(m: Memory, s: Memory, closed: int, token: int) -> bool:
-    """Whether ``token`` may come, told with the spelling of the keys in it."""
+def _fits(m: Memory, s: Memory, closed: int, token: int, budget: int) -> bool:
+    """Whether ``token`` may come within the budget, told with the spelling of the keys in it."""
     starts, text = address(s, H_STARTS), address(s, H_TEXT)
     top, below = unpack(m, closed)
     place, end = load(starts, token), load(starts, token + 1)
     while place < end and top != 0:
         top, below = step(m, top, below, byte_of(text, place))
         place += 1
-    return top != 0
+    return top != 0 and (budget == NO_BUDGET or _distance(m, top, below) <= budget)
 
 
 @inner
-def _clear_repeated(m: Memory, s: Memory, closed: int, row: Memory) -> None:
-    """Clear the tokens in which a key comes twice: a walk does not know the undeclared keys that it passes."""
+def _clear_repeated(m: Memory, s: Memory, closed: int, budget: int, row: Memory) -> None:
+    """Clear the tokens in which a key comes twice: a walk does not know the undeclared keys that it passes.
+
+    Nor how far from an end it is behind a comma, where the next key may not be one of them.
+    """
+    count = load(s, H_SPAN_COUNT)
+    if budget != NO_BUDGET:
+        count += load(s, H_MEMBER_COUNT) + (load(s, H_ELEMENT_COUNT) if get_count(m, C_HAS_SETS) else 0)
     set_count(m, C_KEEPS_SPELLING, 1)
-    for place in range(load(s, H_SPANS), load(s, H_SPANS) + load(s, H_SPAN_COUNT)):
-        if has_bit(row, load(s, place)) and not _comes(m, s, closed, load(s, place)):
+    for place in range(load(s, H_SPANS), load(s, H_SPANS) + count):
+        if has_bit(row, load(s, place)) and not _fits(m, s, closed, load(s, place), budget):
             clear_bit(row, load(s, place))
 
 
@@ -244,7 +253,7 @@ def _fill(m: Memory, s: Memory, closed: int, budget: int, row: Memory) -> None:
         job += 1
     begin_row(m, load(s, H_WORDS), row)
     if get_count(m, N_OTHERS) and closed != NOTHING:
-        _clear_repeated(m, s, closed, row)
+        _clear_repeated(m, s, closed, budget, row)
     first, has_tokens = cell(m, SETS, closed, Q_FIRST), False
     for item in range(first, first + cell(m, SETS, closed, Q_COUNT)):
         has_tokens |= cell(m, STATES, cell(m, ITEMS, item, I_STATE), S_FLAGS) & F_TOKENS != 0
@@ -264,14 +273,8 @@ def _forget_old(m: Memory, s: Memory) -> None:
         set_count(m, C_GENERATION, load(s, H_GENERATION))
 
 
-@compiled
-def fill_mask(m: Memory, s: Memory, state: int, budget: int, row: Int32Array) -> int:
-    """Write the mask of ``state``, which is a closed set, or 0 after an end token; returns 0 where all is well.
-
-    Only tokens after which an end is at most ``budget`` tokens away.
-
-    Raises `InteriorWanted`, besides what asks for room and rules.
-    """
+@inner
+def _write(m: Memory, s: Memory, state: int, budget: int, row: Int32Array) -> int:
     words = load(s, H_WORDS)
     if len(row) != words:
         return NO_ROW_THERE
@@ -290,11 +293,35 @@ def fill_mask(m: Memory, s: Memory, state: int, budget: int, row: Int32Array) ->
 
 
 @compiled
+def fill_mask(m: Memory, s: Memory, state: int, row: Int32Array) -> int:
+    """Write the mask of ``state``, which is a closed set, or 0 after an end token; returns 0 where all is well.
+
+    Raises `InteriorWanted`, besides what asks for room and rules.
+    """
+    return _write(m, s, state, NO_BUDGET, row)
+
+
+@compiled
+def fill_mask_within(m: Memory, s: Memory, state: int, budget: int, row: Int32Array) -> int:
+    """Like `fill_mask`, but only tokens after which an end is at most ``budget`` tokens away, and end tokens.
+
+    Returns how many of the row's words are not empty where all is well.
+    """
+    wrong = _write(m, s, state, budget if budget < FAR else NO_BUDGET, row)
+    if wrong:
+        return wrong
+    held = 0
+    for word in range(len(row)):
+        held += row[word] != 0
+    return held
+
+
+@compiled
 def fill_masks(m: Memory, s: Memory, states: Int64Array, rows: Int32Table, begin: int) -> int:
     """Like `fill_mask` for many, from number ``begin`` on; what is raised finds how many are done in `C_DONE`."""
     for place in range(begin, len(states)):
         set_count(m, C_DONE, place)
-        wrong = fill_mask(m, s, states[place], NO_BUDGET, rows[place])
+        wrong = _write(m, s, states[place], NO_BUDGET, rows[place])
         if wrong:
             return wrong
     return 0

@@ -54,7 +54,7 @@ from structgen.grammars.automaton.tables import (
     cell,
 )
 
-__all__ = ["after_member", "bit_at", "bits_of", "frame_distance", "place_ahead"]
+__all__ = ["after_member", "bit_at", "bits_of", "cost_behind", "frame_distance", "place_ahead"]
 
 
 @inner
@@ -147,9 +147,15 @@ def _value_distance(m: Memory, register: int, label: int) -> int:
         spec = cell(m, REGISTERS, register, R_SPEC)
         cost = cell(m, NAMES, cell(m, OBJECTS, spec, O_FIRST_NAME) + label, NAME_VALUE_COST)
         return cost + cell(m, REGISTERS, after_name(m, register, label), R_DISTANCE)
+    return _others_distance(m, register, -1 - label)
+
+
+@inner
+def _others_distance(m: Memory, register: int, ways: int) -> int:
+    """Tokens that suffice for a value behind an undeclared key, taken in one of these ways, and the rest."""
     best = FAR
-    for way in range(_length(-1 - label)):
-        if ((-1 - label) >> way) & 1:
+    for way in range(_length(ways)):
+        if (ways >> way) & 1:
             best = min(best, _other_distance(m, register, way))
     return best
 
@@ -180,6 +186,12 @@ def _colon_cost(m: Memory, register: int) -> int:
         return 0
     layout = layout_of(m, register)
     return mark_cost(m, ord(":")) + space_cost(m, layout, BEFORE_COLON) + space_cost(m, layout, AFTER_COLON)
+
+
+@inner
+def cost_behind(m: Memory, register: int, ways: int) -> int:
+    """Tokens that suffice behind an undeclared key that one of these ways takes."""
+    return _colon_cost(m, register) + _others_distance(m, register, ways)
 
 
 @inner

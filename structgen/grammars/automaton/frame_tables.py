@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from structgen.grammars.automaton.facts import Called, Facts
 from structgen.grammars.automaton.tables import (
     ARRAYS,
+    C_HAS_SETS,
     FAR,
     N_ARRAYS,
     N_NAMES,
@@ -106,6 +107,8 @@ def write_object(
         layout,
         (len(names) + 31) // 32 + len(rooms),
     )
+    if spec.is_set:
+        tables.set_count(C_HAS_SETS, 1)
     return tables.append(OBJECTS, N_OBJECTS, [row])
 
 

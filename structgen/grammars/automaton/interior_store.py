@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from structgen.grammars.automaton._jit import Int32Array, Memory, UInt8Array
 from structgen.grammars.automaton.exits import (
+    COUNT_GROUPS,
     DONE,
     EXIT_COLUMNS,
     MOST_LABELS,
@@ -20,20 +21,13 @@ from structgen.grammars.automaton.exits import (
     flatten,
     key_size,
     write_key,
-    write_mask,
 )
+from structgen.grammars.automaton.interior_entries import Exits, Interior, Rings
 from structgen.grammars.automaton.interiors import (
     CHILD,
-    E_COUNT,
-    E_EXITS,
     E_KEY,
     E_KEY_COUNT,
-    E_LABEL,
-    E_LIST,
-    E_MASK,
-    E_NEXT,
-    E_PARTS,
-    ENTRY,
+    H_ELEMENT_COUNT,
     H_END_COUNT,
     H_ENDS,
     H_FIRST_NODES,
@@ -60,6 +54,7 @@ from structgen.grammars.automaton.projections import (
     kinds_of_any,
     project,
 )
+from structgen.grammars.automaton.rings import collect_rings, leaf_within, ring_of
 from structgen.grammars.automaton.walk import Trie
 from structgen.grammars.byte_dfa import ByteDfa
 from structgen.grammars.char_dfa import CharDfa
@@ -75,29 +70,6 @@ Leaf = Expr | ByteDfa | CharDfa | Language
 """What a leaf is: the body of a rule that calls none, a DFA, or the language of a string."""
 
 
-class _Exits(NamedTuple):
-    """The parts of a trie; `nodes` a byte to a number."""
-
-    nodes: Int32Array
-    children: Int32Array
-    firsts: Int32Array
-    tokens: Int32Array
-
-    def cut(self, nodes: int, tokens: int) -> _Exits:
-        """What of it is in use."""
-        return _Exits(self.nodes[:nodes], self.children[: nodes + 1], self.firsts[: nodes + 1], self.tokens[:tokens])
-
-    def packed(self) -> list[Int32Array]:
-        """As it lies in the store."""
-        padded = np.zeros((len(self.nodes) + 3) // 4 * 4, np.uint8)
-        padded[: len(self.nodes)] = self.nodes & 0xFF
-        return [np.frombuffer(padded.tobytes(), np.int32), self.children, self.firsts, self.tokens]
-
-
-_Parts = tuple[Int32Array, dict[int, _Exits]]
-"""The tokens that stay inside, and by label the exits."""
-
-
 class _TooWide(Exception):
     """A walk would take long."""
 
@@ -109,8 +81,6 @@ _MOST_KEY_LEAVES = 1 << 12
 _MOST_PROJECTIONS, _MOST_KINDS = 12, 1 << 10
 _NARROW, _ANY_NUMBER = 1 << 12, 1 << 60
 """With no more live nodes than this a walk of the vocabulary's own trie is short."""
-_LISTED = 16
-"""A mask's words for each token of a list: with more tokens the interior is kept as a mask."""
 
 
 class InteriorStore:
@@ -140,7 +110,8 @@ class InteriorStore:
         self._kinds: dict[int, Kinds | None] = {}  # by leaf
         self._projections: dict[tuple[bytes, bytes], Projection | None] = {}
         self._leaf_count, self._entries = LEAVES, 0
-        self._inside = np.empty(len(trie.tokens), np.int32)
+        self._work = np.empty((3, len(trie.tokens)), np.int32)
+        self._inside = self._work[0]
         self._words = (len(trie.starts) + 30) // 32
         self._head = self._header(ends)
         self._begin_anew(0)
@@ -159,10 +130,12 @@ class InteriorStore:
         header[H_TOKEN_COUNT], header[H_WORDS] = len(trie.starts) - 1, self._words
         header[H_LONGEST] = int(np.diff(trie.starts).max(initial=0))
         header[H_FIRST_NODES], header[H_ENDS], header[H_END_COUNT] = HEADER, HEADER + 256, len(ends)
-        header[H_SPANS], header[H_SPAN_COUNT] = HEADER + 256 + len(ends), len(trie.spans)
-        header[H_HASH], header[H_HASH_ROWS] = HEADER + 256 + len(ends) + len(trie.spans), _HASH_ROWS
-        lists = np.array(ends, np.int32), trie.spans, np.zeros(_HASH_ROWS, np.int32)
-        return np.concatenate([header, first_nodes, *lists])
+        spanning = trie.spans, trie.members, trie.elements
+        header[H_SPANS], header[H_SPAN_COUNT : H_ELEMENT_COUNT + 1] = HEADER + 256 + len(ends), [*map(len, spanning)]
+        header[H_HASH], header[H_HASH_ROWS] = header[H_SPANS] + sum(map(len, spanning)), _HASH_ROWS
+        return np.concatenate(
+            [header, first_nodes, np.array(ends, np.int32), *spanning, np.zeros(_HASH_ROWS, np.int32)]
+        )
 
     @property
     def nbytes(self) -> int:
@@ -201,16 +174,18 @@ class InteriorStore:
                 return  # another automaton was first
             if trie >= self._used:
                 return  # it went with all others; whoever wants it finds the links gone
-            if trie == 0 and node == ROOT and is_between(tables, state):
-                parts = self._by_projection(tables, leaf, variant, state)
+            if leaf < 0:
+                found = self._rings(tables, leaf, variant, trie, node, state)
+            elif trie == 0 and node == ROOT and is_between(tables, state):
+                found = self._by_projection(tables, leaf, variant, state)
             else:
-                parts = self._collect(tables, self.snapshot[0], variant, trie, node, state)
-            entry = self._entry(key, *parts)
+                found = self._collect(tables, self.snapshot[0], variant, trie, node, state)
+            entry = found.laid_out(self._used, key, self._words)
             if self._used + len(entry) > len(self._memory) or 2 * self._entries > _HASH_ROWS:
                 self._begin_anew(int(self._memory[H_GENERATION]) + 1)
                 if trie:
                     return
-                entry = self._entry(key, *parts)
+                entry = found.laid_out(self._used, key, self._words)
             self._append(entry, hashed)
 
     def _begin_anew(self, generation: int) -> None:
@@ -232,7 +207,7 @@ class InteriorStore:
             slot = (slot + 1) % _HASH_ROWS
         return 0
 
-    def _by_projection(self, tables: Memory, leaf: int, variant: int, state: int) -> _Parts:
+    def _by_projection(self, tables: Memory, leaf: int, variant: int, state: int) -> Interior:
         """As `_collect`, of a projection where a walk of the vocabulary would take long."""
         own = self.snapshot[0]
         if leaf not in self._kinds and not is_counted(tables, state):  # none of its states was wide
@@ -240,8 +215,12 @@ class InteriorStore:
                 return self._collect(tables, own, variant, 0, ROOT, state, _NARROW)
             except _TooWide:
                 pass
+        return self._collect(tables, self._seen_from(tables, leaf, state), variant, 0, ROOT, state)
+
+    def _seen_from(self, tables: Memory, leaf: int, state: int) -> Memory:
+        """The store as the automaton of ``state`` sees it."""
         projection = self._projection(tables, leaf, state)
-        return self._collect(tables, own if projection is None else projection.address, variant, 0, ROOT, state)
+        return self.snapshot[0] if projection is None else projection.address
 
     def _projection(self, tables: Memory, leaf: int, state: int) -> Projection | None:
         """What the automaton of ``state`` sees of the vocabulary."""
@@ -266,8 +245,7 @@ class InteriorStore:
 
     def _collect(
         self, tables: Memory, store: Memory, variant: int, trie: int, node: int, state: int, most: int = _ANY_NUMBER
-    ) -> _Parts:
-        """The tokens, and by label the exits."""
+    ) -> Interior:
         room, counts = 1 << 12, np.empty(4, np.int64)
         labels, roots = np.empty(MOST_LABELS, np.int64), np.empty(MOST_LABELS, np.int64)
         while True:
@@ -281,35 +259,27 @@ class InteriorStore:
             room, labels, roots = 4 * room, np.empty(4 * len(labels), np.int64), np.empty(4 * len(roots), np.int64)
         inside, nodes, tokens, groups = (int(count) for count in counts)
         exit_roots(exits, roots, groups)
-        found: dict[int, _Exits] = {}
+        found: dict[int, Exits] = {}
         for group in range(groups):
             if roots[group]:
-                parts = _Exits(*(np.empty(size, np.int32) for size in (nodes, nodes + 1, nodes + 1, tokens)))
+                parts = Exits(*(np.empty(size, np.int32) for size in (nodes, nodes + 1, nodes + 1, tokens)))
                 flatten(exits, lists, int(roots[group]), *parts, counts)
                 found[int(labels[group])] = parts.cut(int(counts[0]), int(counts[1]))
-        return self._inside[:inside], found
+        return Interior(self._inside[:inside], found)
 
-    def _entry(self, key: Int32Array, inside: Int32Array, exits: dict[int, _Exits]) -> Int32Array:
-        """The interior as it is to lie at the end of what is used: its tokens, then a trie for each label."""
-        is_mask = len(inside) * _LISTED > self._words
-        body = _mask_of(inside, self._words) if is_mask else inside
-        entry = np.zeros(ENTRY, np.int32)
-        place = self._used + ENTRY
-        entry[E_COUNT], entry[E_MASK if is_mask else E_LIST] = len(inside), place
-        entry[E_KEY], entry[E_KEY_COUNT] = place + len(body), len(key)
-        whole = [entry, body, key]
-        for label, one in exits.items():
-            place = self._used + sum(map(len, whole))
-            if len(whole) > 3:
-                entry[E_NEXT], entry = place, np.zeros(ENTRY, np.int32)
-                whole.append(entry)
-                place += ENTRY
-            parts = one.packed()
-            places = place + np.cumsum([0, *map(len, parts)])
-            entry[E_PARTS : E_PARTS + 4], entry[E_EXITS] = places[:4], len(one.nodes) - 1
-            entry[E_LABEL : E_LABEL + 3] = [label >> shift & 0x7FFFFFFF for shift in (0, 31, 62)]
-            whole += parts
-        return np.concatenate(whole)
+    def _rings(self, tables: Memory, leaf: int, variant: int, trie: int, node: int, state: int) -> Rings:
+        store, its, labels = self.snapshot[0], leaf_within(leaf), np.empty(MOST_LABELS, np.int64)
+        inside, numbers, ends = self._work
+        counts = np.zeros(4, np.int64)
+        is_root = trie == 0 and node == ROOT and is_between(tables, state)
+        if is_root and (its in self._kinds or is_counted(tables, state)):  # else a walk of the vocabulary is short
+            store = self._seen_from(tables, its, state)
+        place = (leaf, variant, trie, node, state)
+        while (runs := collect_rings(tables, store, *place, inside, numbers, ends, labels, counts)) < 0:
+            labels = np.empty(4 * len(labels), np.int64)
+        return Rings(
+            (inside, numbers[:runs], ends[:runs]), [ring_of(int(one)) for one in labels[: counts[COUNT_GROUPS]]]
+        )
 
     def _append(self, entry: Int32Array, hashed: int) -> None:
         begin, memory = self._used, self._memory
@@ -319,9 +289,3 @@ class InteriorStore:
         while memory[first + slot]:
             slot = (slot + 1) % _HASH_ROWS
         memory[first + slot] = begin  # last: others read without the lock
-
-
-def _mask_of(tokens: Int32Array, words: int) -> Int32Array:
-    row = np.zeros(words, np.int32)
-    write_mask(tokens, row)
-    return row

@@ -9,7 +9,7 @@ the first kind whole and walks the small trie of remainders from what lies below
 
 The store, one int32 array, read without a lock: rows are written before anything leads to them::
 
-    | header | first nodes by byte | end tokens | spans | hash table | interiors with their tokens and tries |
+    | header | first nodes | end tokens | spans, members, elements | hash table | interiors, tokens, and tries |
 
 A trie is named by the place of its interior in the store; 0 is the vocabulary's own.
 """
@@ -60,7 +60,7 @@ ROOT = 0
 # The header of the store. Addresses take two places; those of a trie's parts come first.
 H_PARTS, H_TEXT, H_STARTS, H_LARGE, H_BELOW, H_DEEP = 0, 8, 10, 12, 14, 16
 H_TOKEN_COUNT, H_WORDS, H_LONGEST, H_GENERATION, H_FIRST_NODES, H_ENDS, H_END_COUNT, H_HASH, H_HASH_ROWS = range(18, 27)
-H_LARGE_COUNT, H_SPANS, H_SPAN_COUNT, HEADER = range(27, 31)
+H_LARGE_COUNT, H_SPANS, H_SPAN_COUNT, H_MEMBER_COUNT, H_ELEMENT_COUNT, HEADER = range(27, 33)
 
 # An interior. Its tokens are a list, or where they are many a mask; `E_LIST` or `E_MASK` is 0 then. The parts of the
 # trie of its exits are places in the store; `E_EXITS` is the number of its nodes, 0 where there is none but the root.

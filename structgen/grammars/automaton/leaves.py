@@ -12,7 +12,7 @@ from structgen.grammars.automaton._jit import Int64Array, Memory, inner
 from structgen.grammars.automaton.determinize import next_state
 from structgen.grammars.automaton.frames import after_space
 from structgen.grammars.automaton.spelling import BACKSLASH, NONE, QUOTE
-from structgen.grammars.automaton.string_keys import key_others
+from structgen.grammars.automaton.string_keys import key_others, other_rest
 from structgen.grammars.automaton.string_rests import END, NEVER, START, bounded_rest, interval_end, text_place
 from structgen.grammars.automaton.string_tables import ANY_VALUE
 from structgen.grammars.automaton.tables import (
@@ -25,6 +25,7 @@ from structgen.grammars.automaton.tables import (
     F_FINAL,
     F_FRAME,
     F_LABEL,
+    FAR,
     G_HIGH,
     G_LOW,
     G_RULE,
@@ -47,6 +48,7 @@ from structgen.grammars.automaton.tables import (
     RECORDS,
     RULES,
     S_COUNT,
+    S_DISTANCE,
     S_FLAGS,
     S_NODES,
     S_PLACE,
@@ -89,6 +91,7 @@ __all__ = [
     "leaf_of",
     "mark_texts",
     "read_on",
+    "rest_of",
     "uncounted",
 ]
 
@@ -224,6 +227,20 @@ def label_at(m: Memory, state: int, variant: int) -> int:
     if state >= 0 and not cell(m, STATES, state, S_FLAGS) & (F_FINAL | F_LABEL):
         return -1
     return key_others(m, state) & (variant >> 1) if variant > UNCLOSED else 0
+
+
+@inner
+def rest_of(m: Memory, state: int, count: int, variant: int) -> int:
+    """Tokens that suffice from a state, given as `read_on` gives it, to the end of its leaf; of a key, to its end."""
+    if variant > UNCLOSED:
+        return other_rest(m, state, variant >> 1)
+    if count >= 0:
+        record = cell(m, STATES, state, S_NODES)
+        machine, phase = cell(m, RECORDS, record, X_MACHINE), cell(m, RECORDS, record, X_PHASE)
+        is_free = cell(m, MACHINES, machine, G_HIGH) == ENDLESS and count >= cell(m, MACHINES, machine, G_LOW)
+        if phase != END and not is_free:
+            return min(FAR, bounded_rest(m, record, count) + cell(m, POOL, QUOTE, 0))
+    return cell(m, STATES, state, S_DISTANCE)
 
 
 # The bytes that may come first

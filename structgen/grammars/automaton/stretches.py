@@ -154,7 +154,7 @@ def stretch(m: Memory, s: Memory, node: int, state: int, variant: int, loops: In
         else:
             end = middle
     below, base = address(s, H_BELOW) + 4 * BELOW * first, _loops_of(m, state, variant, loops)
-    any_character = loops[base + 9] and load(below, 8)
+    any_character = variant != ALONE and loops[base + 9] and load(below, 8)
     for word in range(4 if any_character else 8):
         if load(below, word) & ~loops[base + 1 + word] & 0xFFFFFFFF:
             return 0

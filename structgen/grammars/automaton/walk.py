@@ -86,6 +86,12 @@ class Trie(NamedTuple):
     spans: Int32Array
     """Token ids: those with a quote, later a comma, later a quote that is not their last byte. No others can hold the
     end of a key and some of the next key."""
+    members: Int32Array
+    """Other token ids: those with a quote, later a colon, later a comma. No others can hold the end of a key and that
+    of its member."""
+    elements: Int32Array
+    """Other token ids: those with a quote, later a comma. No others can hold the end of a string in an array and a
+    comma behind it."""
 
     def __len__(self) -> int:
         """The number of nodes."""
