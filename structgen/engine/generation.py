@@ -11,9 +11,11 @@ import numpy.typing as npt
 import torch
 
 from structgen.engine.constraint import Constraint
+from structgen.engine.cpu.drawing.drawer import DrawRow
 from structgen.engine.detokenizer import Detokenizer
 from structgen.engine.request import Delta, FinishReason, Request, TokenLogprobs, Usage
 from structgen.engine.sampler import Sampler
+from structgen.errors import GenerationError
 from structgen.grammars import TokenVocabulary
 
 __all__ = ["Generation"]
@@ -85,20 +87,37 @@ class Generation:
         """Take what the grammar begins with whatever the model says; a grammar of one text ends here."""
         return self._delta(*self._append_forced([], ""))
 
-    def advance(self, logits: torch.Tensor) -> Delta:
-        """Draw the next token.
+    def row(self, logits: torch.Tensor) -> DrawRow:
+        """What the next token is drawn from, so that many answers' draws are made together.
 
         Parameters
         ----------
         logits : torch.Tensor
             float32 ``[vocabulary]``, those after all known tokens.
+        """
+        before = time.perf_counter()
+        mask = self._mask()
+        self.mask_seconds = 0.0 if mask is None else time.perf_counter() - before
+        return self._sampler.row(logits, mask, len(self._answer))
+
+    def advance(self, logits: torch.Tensor, token: int | GenerationError) -> Delta:
+        """Take the next token.
+
+        Parameters
+        ----------
+        logits : torch.Tensor
+            As for :meth:`row`.
+        token : int or GenerationError
+            What was drawn from that.
 
         Raises
         ------
         GenerationError
             No allowed token has a finite logit.
         """
-        drawn = self._draw(logits)
+        if isinstance(token, GenerationError):
+            raise token
+        drawn = self._drawn(logits, token)
         logprobs = () if drawn.logprobs is None else (drawn.logprobs,)
         if drawn.token_id is None:
             return self._delta([], "", "length" if self._shortened else "stop")
@@ -117,12 +136,8 @@ class Generation:
         """Count the tokens so far."""
         return Usage(len(self.request.prompt_token_ids), len(self._answer), self.cached_tokens)
 
-    def _draw(self, logits: torch.Tensor) -> _Drawn:
+    def _drawn(self, logits: torch.Tensor, token_id: int) -> _Drawn:
         position, left = len(self._answer), self._budget - len(self._answer) - 1
-        before = time.perf_counter()
-        mask = self._mask()
-        self.mask_seconds = 0.0 if mask is None else time.perf_counter() - before
-        token_id = self._sampler.draw(logits, mask, position)
         if not self._constraint.fits(token_id, left):
             mask = self._constraint.mask_within(left)
             if mask is not None:

@@ -14,6 +14,7 @@ from typing import NamedTuple, TypeAlias
 import torch
 
 from structgen.engine.batching import build_batch
+from structgen.engine.cpu.drawing.drawer import Drawer, DrawRow
 from structgen.engine.generation import Generation
 from structgen.engine.kv import KVManager
 from structgen.engine.metrics import MetricsRecorder
@@ -89,6 +90,7 @@ class EngineLoop:
         self._scheduler = scheduler
         self._recorder = recorder
         self._clock = clock
+        self._drawer = Drawer()
         self._inbox: queue.SimpleQueue[_Submission | _Abort | _Close] = queue.SimpleQueue()
         self._arrivals = itertools.count()
         self._active: dict[str, _Active] = {}
@@ -181,6 +183,7 @@ class EngineLoop:
         plan = self._scheduler.schedule()
         for copy in plan.copies:
             self._runner.copy_page(*copy)
+        caught_up: list[tuple[_Active, torch.Tensor]] = []
         for row, outcome in self._compute(plan.rows):
             active = self._by_task[row.task]
             if isinstance(outcome, Exception):
@@ -189,8 +192,21 @@ class EngineLoop:
             self._scheduler.computed(row)
             self._note_start(active)
             if not row.task.remaining:
-                self._advance(active, partial(active.generation.advance, outcome))
+                caught_up.append((active, outcome))
+        self._draw(caught_up)
         self._recorder.stepped(plan, self._clock() - before)
+
+    def _draw(self, caught_up: Sequence[tuple[_Active, torch.Tensor]]) -> None:
+        """Draw a token from each of some logits, all together, and let the answers go on with them."""
+        asking: list[tuple[_Active, torch.Tensor, DrawRow]] = []
+        for active, logits in caught_up:
+            try:
+                asking.append((active, logits, active.generation.row(logits)))
+            except Exception as error:  # as in _begin
+                self._fail(active, error)
+        tokens = self._drawer.draw([row for _, _, row in asking])
+        for (active, logits, _), token in zip(asking, tokens, strict=True):
+            self._advance(active, partial(active.generation.advance, logits, token))
 
     def _compute(self, rows: Sequence[Row]) -> list[tuple[Row, torch.Tensor | Exception]]:
         """Return for each row the logits after it, or what went wrong with it."""
