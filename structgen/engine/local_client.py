@@ -5,6 +5,7 @@ from __future__ import annotations
 import queue
 import threading
 import weakref
+from functools import partial
 
 from typing_extensions import override
 
@@ -62,7 +63,7 @@ class LocalClient(EngineClient):
         self._close = weakref.finalize(self, _end_thread, loop, thread)
 
     @override
-    def submit(self, request: Request) -> DeltaStream:
+    def submit_choices(self, request: Request) -> tuple[DeltaStream, ...]:
         budget = self._budget(request)
         self._check_token_ids(request)
         automaton = None if request.grammar is None else self._grammars.get(request.grammar)
@@ -71,13 +72,17 @@ class LocalClient(EngineClient):
             raise BudgetTooSmall(
                 f"max_tokens: the shortest valid answer takes {automaton.min_tokens} tokens and {budget} are allowed"
             )
-        deltas: queue.SimpleQueue[Delta] = queue.SimpleQueue()
 
-        def begin() -> Generation:
-            return Generation(request, self._vocabulary, self._constraint(automaton), budget)
+        def begin(choice: Request) -> Generation:
+            return Generation(choice, self._vocabulary, self._constraint(automaton), budget)
 
-        self._loop.submit(request, begin, deltas.put)
-        return DeltaStream(deltas.get, lambda: self.abort(request.request_id))
+        choices = request.choices()
+        queues = [queue.SimpleQueue[Delta]() for _ in choices]
+        self._loop.submit(choices, begin, [deltas.put for deltas in queues])
+        return tuple(
+            DeltaStream(choice.request_id, deltas.get, partial(self.abort, choice.request_id))
+            for choice, deltas in zip(choices, queues, strict=True)
+        )
 
     @override
     def prepare(self, grammar: GrammarSpec) -> None:

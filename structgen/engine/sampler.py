@@ -20,6 +20,7 @@ import numpy.typing as npt
 import torch
 
 from structgen.engine.cpu.drawing.drawer import Drawer, DrawRow
+from structgen.engine.logprobs import token_logprobs
 from structgen.engine.request import SamplingParams, TokenLogprobs
 from structgen.errors import GenerationError
 
@@ -103,10 +104,7 @@ class Sampler:
         logits : float32[vocabulary]
         token_id : int
         """
-        values = torch.log_softmax(logits.float(), dim=-1)
-        best = torch.topk(values, min(self._params.logprobs or 0, len(values)))
-        top = zip(best.indices.tolist(), best.values.tolist(), strict=True)
-        return TokenLogprobs(token_id, float(values[token_id]), tuple(top))
+        return token_logprobs(logits.unsqueeze(0), [token_id], self._params.logprobs or 0)[0]
 
     def _edits(self, logits: npt.NDArray[np.float32]) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.float32]]:
         """The tokens whose logits bias and penalties change, and what they become."""

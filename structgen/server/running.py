@@ -12,24 +12,7 @@ from starlette.requests import Request
 
 from structgen.server.turns import Ended, Event, Turn
 
-__all__ = ["run_turns", "start_turns"]
-
-
-def start_turns(turns: Sequence[Turn]) -> None:
-    """Start all of them or, when one cannot be started, none.
-
-    Raises
-    ------
-    StructgenError
-        As :meth:`Turn.start` does.
-    """
-    try:
-        for turn in turns:
-            turn.start()
-    except BaseException:
-        for turn in turns:
-            turn.abort()
-        raise
+__all__ = ["run_turns"]
 
 
 def run_turns(turns: Sequence[Turn], request: Request) -> AsyncIterator[tuple[int, Event]]:
