@@ -110,8 +110,8 @@ class Sampler:
         """The tokens whose logits bias and penalties change, and what they become."""
         params = self._params
         counts = self._counts if params.presence_penalty or params.frequency_penalty else Counter[int]()
-        if params.repetition_penalty == 1 and not len(self._biased_ids) and not counts:
-            return self._biased_ids, self._bias
+        if params.repetition_penalty == 1 and not counts:
+            return self._biased_ids, logits[self._biased_ids] + self._bias
         repeated = np.array(sorted(self._seen) if params.repetition_penalty != 1 else (), np.int32)
         counted = np.array(list(counts), np.int32)
         token_ids = np.unique(np.concatenate((self._biased_ids, repeated, counted)))

@@ -69,7 +69,7 @@ class Drawer:
         list
             Token ids; in the place of one an error, where no allowed token has a finite logit, or one is no number.
         """
-        answers = [_obvious(row) for row in rows]
+        answers: list[int | GenerationError | None] = [_obvious(row) for row in rows]
         places = [place for place, answer in enumerate(answers) if answer is None]
         for place, token in zip(places, self._draw([rows[place] for place in places]), strict=True):
             answers[place] = token
@@ -120,13 +120,16 @@ class Drawer:
         return tokens
 
 
-def _obvious(row: DrawRow) -> int | GenerationError | None:
-    """The likeliest token where that is asked for and the mask has it, as most draws are."""
-    if row.params.temperature > 0 or len(row.edited_ids):
+def _obvious(row: DrawRow) -> int | None:
+    """The likeliest token where that is asked for, the mask has it and no edit beats it, as in most draws."""
+    if row.params.temperature > 0:
         return None
     best = int(row.logits.argmax())  # NaN where there is any
-    is_allowed = row.mask is None or bool(row.mask[best // 32] >> best % 32 & 1)
-    return best if is_allowed and math.isfinite(float(row.logits[best])) else None
+    if not math.isfinite(float(row.logits[best])):
+        return None
+    if len(row.edited_ids) and (best in row.edited_ids or row.edited_logits.max() >= row.logits[best]):
+        return None
+    return best if row.mask is None or row.mask[best // 32] >> best % 32 & 1 else None
 
 
 def _winner(place: tuple[int, int, int], token_ids: Int32Array, logits: Floats) -> int:
