@@ -18,8 +18,10 @@ __all__ = ["DeltaStream", "EngineClient"]
 class DeltaStream(Iterator[Delta]):
     """The deltas of one request, as they come. The last one is ``finished``; iteration ends after it.
 
-    It is for one thread at a time. Leaving it before the end (``close``, the end of a ``with`` block, losing the last
-    reference) aborts the request, so that nobody computes what nobody reads.
+    Deltas that come faster than they are read are put together: a slow reader holds up nobody, and what was not read
+    takes no more memory than the answer. A stream is for one thread at a time. Leaving it before the end (``close``,
+    the end of a ``with`` block, losing the last reference) aborts the request, so that nobody computes what nobody
+    reads.
 
     Attributes
     ----------
@@ -116,7 +118,7 @@ class EngineClient(ABC):
         GrammarError, PluginError
             The grammar cannot be compiled.
         EngineClosed
-            The engine is closed.
+            The engine is closed, or in a process that this one was forked from.
         """
 
     @abstractmethod

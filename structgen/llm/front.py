@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import os
 import threading
 from collections.abc import Iterator, Mapping, Sequence
@@ -36,8 +35,9 @@ __all__ = ["LLM", "default_llm", "generate"]
 class LLM:
     """A language model that can only say what the program can use.
 
-    It may be used from several threads at once, and it is a context manager; :meth:`close` lets the engine go, as does
-    losing the last reference.
+    It may be used from several threads at once, inside a running event loop too, and it is a context manager;
+    :meth:`close` lets the engine go, as does losing the last reference. A process that is forked cannot use it, and is
+    told so by :class:`~structgen.errors.EngineClosed`; it may make one of its own.
 
     Parameters
     ----------
@@ -102,6 +102,7 @@ class LLM:
         # torch comes in here and not with the module: `import structgen` stays quick
         from structgen.engine.local_client import LocalClient
         from structgen.engine.models.loading import load_model
+        from structgen.engine.process import calm_torch
         from structgen.engine.runners import check_quantization, dtype_of, make_runner
         from structgen.engine.sources import resolve_model
         from structgen.engine.sources.console import console_progress
@@ -119,6 +120,7 @@ class LLM:
         )
         check_quantization(quantization)
         self.call_format = load_call_format(call_format)
+        calm_torch()
         with console_progress(os.fspath(model)) as progress:
             local = resolve_model(model, progress=progress)
         loaded = load_model(local, dtype=dtype_of(quantization, dtype))
@@ -387,18 +389,31 @@ def _texts(deltas: Iterator[Delta]) -> Iterator[str]:
             raise cut_answer(delta, "".join(pieces), tokens)
 
 
-_default_lock = threading.Lock()
+class _Default:
+    """The default model, loaded at the first use and then kept, in each process anew."""
+
+    def __init__(self) -> None:
+        self._forget()
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(after_in_child=self._forget)
+
+    def get(self) -> LLM:
+        with self._lock:  # so that two threads do not both load it
+            if self._llm is None:
+                self._llm = LLM()
+            return self._llm
+
+    def _forget(self) -> None:
+        self._lock = threading.Lock()
+        self._llm: LLM | None = None
 
 
-@functools.cache
-def _load_default() -> LLM:
-    return LLM()
+_default = _Default()
 
 
 def default_llm() -> LLM:
     """Return the model that :func:`generate` asks: the default one, loaded at the first use and then kept."""
-    with _default_lock:  # so that two threads do not both load it
-        return _load_default()
+    return _default.get()
 
 
 def generate(prompts: str | Sequence[str], **options: Any) -> Any:

@@ -27,7 +27,7 @@ def gather(stream: Iterable[Delta]) -> Gathered:
 
 def settled(client: EngineClient) -> EngineMetrics:
     """The metrics once nothing runs any more."""
-    for _ in range(200):
+    for _ in range(2000):
         metrics = client.metrics()
         if not metrics.running + metrics.waiting + metrics.kv_pages_held:
             return metrics
