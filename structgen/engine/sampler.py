@@ -70,7 +70,7 @@ class Sampler:
 
     def row(self, logits: torch.Tensor, mask: npt.NDArray[np.int32] | None, position: int) -> DrawRow:
         """What to draw from, for a :class:`~structgen.engine.cpu.drawing.drawer.Drawer`; see :meth:`draw`."""
-        values = logits.numpy()
+        values = np.ascontiguousarray(logits.numpy(), np.float32)  # as they are, where they are that
         return DrawRow(values, self._params, (self._seed, self._choice, position), mask, *self._edits(values))
 
     def draw(self, logits: torch.Tensor, mask: npt.NDArray[np.int32] | None, position: int) -> int:
