@@ -12,7 +12,7 @@ __all__ = ["MAX_CHOICES", "SamplingParams", "check_number", "check_whole"]
 
 MAX_LOGPROBS = 20
 MAX_CHOICES = 1024
-"""A further draw of a refused answer has a choice's number and a multiple of this one: all draws are different."""
+"""A multiple of this one added to their numbers makes further draws of all choices different from those before."""
 
 
 @dataclass(frozen=True)

@@ -101,7 +101,7 @@ class Matcher:
         if after < DEAD:
             self._check(state)
             raise ValueError(f"token id {token_id} is not in a vocabulary of {len(self._vocabulary)} tokens")
-        return self._within_limit(after)
+        return after if after < self._max_states else self._within_limit(after)
 
     def advance_bytes(self, state: int, text: bytes) -> int:
         """The state after ``text``, whatever its tokens; `DEAD` where it cannot come.

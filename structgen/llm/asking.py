@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from structgen.engine.client import DeltaStream, EngineClient
 from structgen.engine.request import Delta, Request
-from structgen.engine.sampling_params import MAX_CHOICES, SamplingParams
+from structgen.engine.sampling_params import SamplingParams
 from structgen.errors import AnswerRefused, InvalidRequest, StructgenError
 from structgen.llm.answers import Outcome
 from structgen.llm.drawing import check_retries, collect_answer, params_of_draw, refused_for_good
@@ -174,8 +174,8 @@ class _Batch:
         params = params_of_draw(replace(self._params, n=1), attempt)
         question = draw.question.after_refusal(refusal.text, str(refusal))
         try:
-            request = self._asker.request(question, params, draw.choice + MAX_CHOICES * attempt)
-            stream = self._asker.client.submit(request)
+            # Two draws of one number are of different attempts, and so of different prompts.
+            stream = self._asker.client.submit(self._asker.request(question, params, draw.choice + attempt))
         except StructgenError as error:
             self._settle(draw.place, error)
             return

@@ -13,6 +13,7 @@ from structgen.grammars.automaton.interiors import (
     H_END_COUNT,
     H_ENDS,
     H_FIRST_NODES,
+    H_GENERATION,
     H_LONGEST,
     H_SPAN_COUNT,
     H_SPANS,
@@ -26,18 +27,21 @@ from structgen.grammars.automaton.interiors import (
     address,
     byte_of,
     first_child,
-    forget_old_links,
+    forget_links,
     part_of,
 )
+from structgen.grammars.automaton.kept_masks import forget_masks, keep_mask, read_mask
 from structgen.grammars.automaton.leaves import first_bytes
 from structgen.grammars.automaton.rows import begin_row, clear_bit, has_bit, set_bit, set_bits
 from structgen.grammars.automaton.stacks import after_token, pack, step, unpack
 from structgen.grammars.automaton.tables import (
     ACCEPT,
+    C_BASE_MASK,
     C_BLANK,
     C_DONE,
     C_END_EXCEPTION,
     C_FIRST_EXCEPTION,
+    C_GENERATION,
     C_KEEPS_SPELLING,
     C_LONGEST,
     EXCEPTIONS,
@@ -228,6 +232,7 @@ def _fill(m: Memory, s: Memory, closed: int, budget: int, row: Memory) -> None:
     set_count(m, C_KEEPS_SPELLING, 0)
     set_count(m, C_LONGEST, load(s, H_LONGEST))
     set_count(m, C_BLANK, 1)
+    set_count(m, C_BASE_MASK, 0)
     set_count(m, N_JOBS, 0)
     set_count(m, N_CLOSERS, 0)
     set_count(m, N_EXCEPTIONS, 0)
@@ -250,6 +255,15 @@ def _fill(m: Memory, s: Memory, closed: int, budget: int, row: Memory) -> None:
             set_bit(row, load(s, place))
 
 
+@inner
+def _forget_old(m: Memory, s: Memory) -> None:
+    """Forget what refers to the store, where it has begun anew."""
+    if get_count(m, C_GENERATION) != load(s, H_GENERATION):
+        forget_links(m)
+        forget_masks(m)
+        set_count(m, C_GENERATION, load(s, H_GENERATION))
+
+
 @compiled
 def fill_mask(m: Memory, s: Memory, state: int, budget: int, row: Int32Array) -> int:
     """Write the mask of ``state``, which is a closed set, or 0 after an end token; returns 0 where all is well.
@@ -266,8 +280,12 @@ def fill_mask(m: Memory, s: Memory, state: int, budget: int, row: Int32Array) ->
     if state < 0:
         row[:] = 0
         return 0
-    forget_old_links(m, s)
+    _forget_old(m, s)
+    if budget == NO_BUDGET and read_mask(m, s, words, state, row.ctypes.data):
+        return 0
     _fill(m, s, state, budget, row.ctypes.data)
+    if budget == NO_BUDGET:
+        keep_mask(m, s, words, state, row.ctypes.data)
     return 0
 
 

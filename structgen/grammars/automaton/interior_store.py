@@ -109,7 +109,7 @@ _MOST_KEY_LEAVES = 1 << 12
 _MOST_PROJECTIONS, _MOST_KINDS = 12, 1 << 10
 _NARROW, _ANY_NUMBER = 1 << 12, 1 << 60
 """With no more live nodes than this a walk of the vocabulary's own trie is short."""
-_LISTED = 8
+_LISTED = 16
 """A mask's words for each token of a list: with more tokens the interior is kept as a mask."""
 
 

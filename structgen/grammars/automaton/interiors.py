@@ -20,7 +20,6 @@ from structgen.grammars.automaton._jit import Int64Array, Memory, inlined, inner
 from structgen.grammars.automaton.hashing import FNV_BASIS, folded, mixed, pair_hash
 from structgen.grammars.automaton.leaves import LEAVES, key_at, key_count, label_at, read_on, uncounted
 from structgen.grammars.automaton.tables import (
-    C_GENERATION,
     C_WANTED_LEAF,
     C_WANTED_NODE,
     C_WANTED_STATE,
@@ -51,7 +50,7 @@ __all__ = [
     "byte_of",
     "find_interior",
     "first_child",
-    "forget_old_links",
+    "forget_links",
     "key_hash",
     "part_of",
 ]
@@ -200,13 +199,11 @@ def _link(m: Memory, leaf: int, variant: int, trie: int, node: int, state: int, 
 
 
 @inner
-def forget_old_links(m: Memory, s: Memory) -> None:
-    """Empty `LINKS` where the store has begun anew since they were made."""
-    if get_count(m, C_GENERATION) != load(s, H_GENERATION):
-        for row in range(rows_of(m, LINKS)):
-            put(m, LINKS, row, LINK_STATE, 0)
-        set_count(m, N_LINKS, 0)
-        set_count(m, C_GENERATION, load(s, H_GENERATION))
+def forget_links(m: Memory) -> None:
+    """Empty `LINKS`."""
+    for row in range(rows_of(m, LINKS)):
+        put(m, LINKS, row, LINK_STATE, 0)
+    set_count(m, N_LINKS, 0)
 
 
 @inner

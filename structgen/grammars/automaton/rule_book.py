@@ -195,6 +195,7 @@ class RuleBook:
         size, state, row = len(dfa.accepting), self._tables.count(N_STATES), self._tables.count(N_ROWS)
         self._make_room(STATES, state + size)
         self._make_room(TRANSITIONS, row + size)
+        self._tables.set_count(N_ROWS, row + size)  # first: rows that are written are counted
         targets = np.reshape(self._tables[TRANSITIONS][row : row + size], -1)
         targets.fill(NO_STATE)
         places, after = dfa.edges
@@ -207,7 +208,6 @@ class RuleBook:
         states[:, S_RULE] = number
         states[:, S_ROW] = np.arange(row, row + size)
         self._tables.set_count(N_STATES, state + size)
-        self._tables.set_count(N_ROWS, row + size)
         self._tables[RULES][number, [U_NODE, U_STATE, U_FIRST]] = 0, state, state
         self._tables[RULES][number, U_LEAF] = self._interiors.leaf(dfa)
 

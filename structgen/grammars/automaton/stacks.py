@@ -84,6 +84,8 @@ __all__ = [
 SEVERAL = -1
 _LEFT = SEVERAL - 512
 """In the memo beside `SEVERAL` less a byte: what a set is after a rule above it has ended."""
+_UNITED = _LEFT - 1
+"""Less a set, in the memo: its union with another."""
 
 
 @inner
@@ -187,7 +189,7 @@ def _union(m: Memory, one: int, other: int) -> int:
         elif right < left:
             items[kept, I_BELOW] = cell(m, ITEMS, b, I_BELOW)
         else:
-            items[kept, I_BELOW] = _union(m, cell(m, ITEMS, a, I_BELOW), cell(m, ITEMS, b, I_BELOW))
+            items[kept, I_BELOW] = _united(m, cell(m, ITEMS, a, I_BELOW), cell(m, ITEMS, b, I_BELOW))
         a += left <= right
         b += right <= left
         kept += 1
@@ -216,6 +218,18 @@ def _remember(m: Memory, one: int, other: int, closed: int) -> int:
     put(m, MEMO, slot, M_SET, closed)
     set_count(m, N_MEMO, get_count(m, N_MEMO) + 1)
     return slot
+
+
+@inner
+def _united(m: Memory, one: int, other: int) -> int:
+    """As `_union`, worked out once: what lies below in two sets is shared in many places, and so are unions of it."""
+    if one == other:
+        return one
+    low, high = min(one, other), max(one, other)
+    slot = _memo_slot(m, _UNITED - low, high)
+    if cell(m, MEMO, slot, M_ONE) == 0:
+        slot = _remember(m, _UNITED - low, high, _union(m, low, high))
+    return cell(m, MEMO, slot, M_SET)
 
 
 @inner

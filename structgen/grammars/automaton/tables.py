@@ -11,7 +11,9 @@ lays the tables out anew, larger, and calls again; what had been built is still 
 
 from __future__ import annotations
 
+import itertools
 import sys
+from array import array
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -56,6 +58,8 @@ class _Table(NamedTuple):
     rows: int
     kept: bool = True
     """Whether growing keeps its rows; hash tables are filled anew."""
+    used: int | None = None
+    """Where `COUNTS` has the number of rows in use, for large tables: none beyond is ever written."""
 
 
 COUNTS, NODES, BYTESETS, RULES, STATES, TRANSITIONS, STATE_NODES, CALLS, STATE_HASH = range(9)
@@ -63,19 +67,29 @@ SETS, ITEMS, SET_HASH, MEMO, NODE_WORK, STATE_WORK = range(9, 15)
 OBJECTS, NAMES, OTHERS, ARRAYS, PLACES, WAYS, WORDS, REGISTERS, REGISTER_HASH, FRAME_HASH = range(15, 25)
 SPELLINGS, SPELLING_HASH, EXTENSIONS, EXTENSION_HASH = range(25, 29)
 POOL, TEXTS, VALUES, INTERVALS, MACHINES, RECORDS, RECORD_HASH = range(29, 36)
-LINKS, JOBS, CLOSERS, EXCEPTIONS = range(36, 40)
+LINKS, JOBS, CLOSERS, EXCEPTIONS, MASKS = range(36, 41)
+
+# COUNTS: rows in use, and the few scalars.
+N_NODES, N_BYTESETS, N_RULES, N_STATES, N_STATE_NODES, N_CALLS, N_SETS, N_ITEMS, N_MEMO = range(9)
+C_NODE_EPOCH, C_STATE_EPOCH, C_BACK, C_WANTED_TABLE, C_WANTED_RULE = range(9, 14)
+N_ROWS, N_OBJECTS, N_NAMES, N_OTHERS, N_ARRAYS, N_PLACES, N_WAYS, N_WORDS, N_REGISTERS = range(15, 24)
+N_SPELLINGS, N_EXTENSIONS, C_KEEPS_SPELLING, C_WANTED_KEYS, C_WANTED_SPELLING = range(24, 29)
+N_POOL, N_TEXTS, N_VALUES, N_INTERVALS, N_MACHINES, N_RECORDS = range(29, 35)
+N_LINKS, N_JOBS, C_WANTED_LEAF, C_WANTED_TRIE, C_WANTED_NODE, C_WANTED_STATE = range(64, 70)
+C_GENERATION, C_BLANK, C_DONE, N_CLOSERS, N_EXCEPTIONS, C_FIRST_EXCEPTION, C_END_EXCEPTION, C_LONGEST = range(70, 78)
+C_WANTED_VARIANT, C_WANTED_VARIANT_2, C_BASE_MASK, N_MASKS = range(78, 82)
 
 _TABLES = {
-    COUNTS: _Table(1, 80),
+    COUNTS: _Table(1, 82),
     NODES: _Table(6, 1024),
     BYTESETS: _Table(8, 32),
     RULES: _Table(5, 32),
     STATES: _Table(12, 512),
-    TRANSITIONS: _Table(256, 256),
+    TRANSITIONS: _Table(256, 256, used=N_ROWS),
     STATE_NODES: _Table(1, 2048),
     CALLS: _Table(2, 256),
     STATE_HASH: _Table(1, 1024, kept=False),
-    SETS: _Table(3, 512),
+    SETS: _Table(4, 512),
     ITEMS: _Table(2, 1024),
     SET_HASH: _Table(1, 1024, kept=False),
     MEMO: _Table(3, 2048, kept=False),
@@ -106,9 +120,11 @@ _TABLES = {
     JOBS: _Table(5, 64),
     CLOSERS: _Table(2, 128),
     EXCEPTIONS: _Table(2, 128),
+    MASKS: _Table(2, 16384, used=N_MASKS),
 }
 _ROOM = 64
 """A table has room for so many times its rows."""
+_COUNTED = {table: its.used for table, its in _TABLES.items() if its.used is not None}
 _FIRST_ROWS = {table: its.rows for table, its in _TABLES.items()}
 _FIRST_ROOM = {table: its.rows * _ROOM for table, its in _TABLES.items()}
 _STRIDE = 1 << 15
@@ -167,8 +183,8 @@ NO_SPELLING, UNKNOWN_SPELLING = 0, -1
 # CALLS: what a state calls, and the state after it, HOLE until it is built.
 L_RULE, L_BACK = range(2)
 
-# SETS and ITEMS: see `stacks`.
-Q_FIRST, Q_COUNT, Q_DISTANCE = range(3)
+# SETS and ITEMS: see `stacks`. Where the set's mask begins in MASKS, 0 where it is not kept.
+Q_FIRST, Q_COUNT, Q_DISTANCE, Q_MASK = range(4)
 I_STATE, I_BELOW = range(2)
 
 # NODE_WORK: a list of nodes, and when each was last seen.
@@ -189,6 +205,11 @@ LINK_LEAF, LINK_TRIE, LINK_NODE, LINK_STATE, LINK_INTERIOR, LINK_VARIANT, LINK_V
 # come whole.
 J_TRIE, J_NODE, J_SET, J_FIRST, J_END = range(5)
 CLOSER_NODE, CLOSER_TEXT = range(2)
+
+# MASKS: masks of sets, each as a mask of the store and the words in which it differs; see `kept_masks`.
+KEPT_BASE, KEPT_COUNT = range(2)
+KEPT_SET = 0
+KEPT_WORD, KEPT_BITS = range(2)
 
 # TEXTS: strings by first character and number of characters in POOL; the bytes that spell it; and where they are names
 # of keys, the place in the object's own order and the `Others` that hold it too, 31 bits a word.
@@ -213,16 +234,6 @@ G_SETS, G_SET_COUNT, G_SET_LOOP, G_SET_WORDS, G_ENTRIES, G_SIZES, G_NEAREST, G_S
 # RECORDS: states of string machines; see `strings`.
 X_MACHINE, X_TEXT, X_TEXT_END, X_DEPTH, X_VALUE, X_PHASE, X_POINT, X_COUNT = range(8)
 X_SPENT, X_BASE, X_MASK, X_MASK_2, X_STATE = range(8, 13)
-
-# COUNTS: rows in use, and the few scalars.
-N_NODES, N_BYTESETS, N_RULES, N_STATES, N_STATE_NODES, N_CALLS, N_SETS, N_ITEMS, N_MEMO = range(9)
-C_NODE_EPOCH, C_STATE_EPOCH, C_BACK, C_WANTED_TABLE, C_WANTED_RULE = range(9, 14)
-N_ROWS, N_OBJECTS, N_NAMES, N_OTHERS, N_ARRAYS, N_PLACES, N_WAYS, N_WORDS, N_REGISTERS = range(15, 24)
-N_SPELLINGS, N_EXTENSIONS, C_KEEPS_SPELLING, C_WANTED_KEYS, C_WANTED_SPELLING = range(24, 29)
-N_POOL, N_TEXTS, N_VALUES, N_INTERVALS, N_MACHINES, N_RECORDS = range(29, 35)
-N_LINKS, N_JOBS, C_WANTED_LEAF, C_WANTED_TRIE, C_WANTED_NODE, C_WANTED_STATE = range(64, 70)
-C_GENERATION, C_BLANK, C_DONE, N_CLOSERS, N_EXCEPTIONS, C_FIRST_EXCEPTION, C_END_EXCEPTION, C_LONGEST = range(70, 78)
-C_WANTED_VARIANT, C_WANTED_VARIANT_2 = range(78, 80)
 
 # The state and the sets that always exist.
 ACCEPT = 0
@@ -263,6 +274,7 @@ class Tables:
         else:
             for place in base._spans():
                 self.memory[place] = base.memory[place]
+            self._whole = base._whole
 
     def _begin(self) -> None:
         self.set_count(N_STATES, CLOSED + 1)
@@ -273,8 +285,8 @@ class Tables:
         self[STATES][CLOSED, S_FLAGS] = F_FINAL
         self.set_count(N_SETS, BOTTOM + 1)
         self.set_count(N_ITEMS, 1)
-        self[SETS][NOTHING] = (0, 0, FAR)
-        self[SETS][BOTTOM] = (0, 1, 0)
+        self[SETS][NOTHING] = (0, 0, FAR, 0)
+        self[SETS][BOTTOM] = (0, 1, 0, 0)
 
     def __getitem__(self, table: int) -> Int32Array:
         """The rows of ``table``, int32[rows, columns], a view."""
@@ -290,36 +302,41 @@ class Tables:
         self.address: Memory = int(memory.ctypes.data)
         """What compiled functions take; good until the tables grow."""
         self._layout: tuple[Int32Array, list[int], dict[int, Int32Array]] = memory, offsets, {}
-        self._counts = memory[3 * len(_TABLES) :]
+        self._whole: list[slice] | None = None
+        self._numbers = memory.data  # numpy takes ten times as long for a few numbers
 
     def count(self, place: int) -> int:
         """One of the counts."""
-        return int(self._counts[place])
+        number: int = self._numbers[3 * len(_TABLES) + place]
+        return number
 
     def set_count(self, place: int, value: int) -> None:
         """Set one of the counts."""
-        self._counts[place] = value
+        self._numbers[3 * len(_TABLES) + place] = value
 
     def append(self, table: int, count: int, rows: Sequence[Sequence[int]]) -> int:
         """Write ``rows`` behind those of ``table`` that ``count`` counts; returns the number of the first."""
-        first = self.count(count)
+        first, columns = self.count(count), _TABLES[table].columns
+        if not rows:
+            return first
         self.make_room(table, first + len(rows))
         for begin in range(0, len(rows), _STRIDE):
             checkpoint()
-            some = rows[begin : begin + _STRIDE]
-            self[table][first + begin : first + begin + len(some)] = some
+            numbers = array("i", itertools.chain.from_iterable(rows[begin : begin + _STRIDE]))
+            place = self._layout[1][table] + (first + begin) * columns
+            self._numbers[place : place + len(numbers)] = numbers
         self.set_count(count, first + len(rows))
         return first
 
     def make_room(self, table: int, rows: int) -> None:
         """Grow ``table`` until it has room for ``rows`` rows; for tables without a hash."""
-        if rows > len(self[table]):
+        if rows > self._rows[table]:
             self.grow(table, rows)
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the rows that there are."""
-        return 4 * sum(its.columns * self._rows[table] for table, its in _TABLES.items())
+        """Bytes of the rows that there are, but for the cache `MASKS`, which takes 128 KiB at most."""
+        return 4 * sum(its.columns * self._rows[table] for table, its in _TABLES.items() if table != MASKS)
 
     def grow(self, table: int, rows: int = 0) -> None:
         """Double ``table`` and what grows with it until it has ``rows``; the hash tables among them are empty then."""
@@ -332,7 +349,7 @@ class Tables:
                 if not _TABLES[one].kept:
                     self[one][:] = 0
                 self.memory[3 * one + 2] = self._rows[one]
-            self._layout = self.memory, self._layout[1], {}
+            self._layout, self._whole = (self.memory, self._layout[1], {}), None
             return
         for one in growing:
             self._room[one] = self._rows[one] * _ROOM
@@ -345,11 +362,19 @@ class Tables:
 
     def _spans(self) -> list[slice]:
         """What may have been written."""
-        offsets = self._layout[1]
-        spans = [
-            slice(offsets[table], offsets[table] + its.columns * self._rows[table]) for table, its in _TABLES.items()
-        ]
-        return [slice(0, 3 * len(_TABLES)), *spans]
+        spans = self._whole
+        if spans is None:
+            places = zip(_TABLES.items(), self._layout[1], strict=True)
+            spans = self._whole = [
+                slice(offset, offset + its.columns * self._rows[table])
+                for (table, its), offset in places
+                if its.used is None
+            ]
+        return [slice(0, 3 * len(_TABLES)), *spans, *(self._used(table, count) for table, count in _COUNTED.items())]
+
+    def _used(self, table: int, count: int) -> slice:
+        offset = self._layout[1][table]
+        return slice(offset, offset + _TABLES[table].columns * self.count(count))
 
     def _lay_out(self) -> tuple[Int32Array, list[int]]:
         """Memory with its header, and where each table begins."""
@@ -366,7 +391,7 @@ class Tables:
         if memory is None or is_finalizing():  # there was none to be had; or this module is gone already
             return
         spans = self._spans()
-        del self.memory, self._layout, self._counts
+        del self.memory, self._layout, self._numbers
         give_back(memory, spans)
 
 

@@ -32,6 +32,7 @@ from structgen.grammars.automaton.strings import undeclared
 from structgen.grammars.automaton.tables import (
     ACCEPT,
     BOTTOM,
+    C_BASE_MASK,
     CLOSER_NODE,
     CLOSERS,
     EXCEPTIONS,
@@ -109,6 +110,8 @@ def add_job(m: Memory, trie: int, node: int, closed: int, first: int, end: int) 
 def _add_tokens(m: Memory, s: Memory, interior: int, row: Memory) -> None:
     """Add the tokens of ``interior``."""
     if load(s, interior + E_MASK):
+        if get_count(m, C_BASE_MASK) == 0:
+            set_count(m, C_BASE_MASK, load(s, interior + E_MASK))
         add_mask(m, load(s, H_WORDS), s + 4 * load(s, interior + E_MASK), row)
     else:
         begin_row(m, load(s, H_WORDS), row)

@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, NamedTuple
 from structgen.grammars import language
 from structgen.grammars.json_schema import dialects
 from structgen.grammars.json_schema.array_planning import array_plans
-from structgen.grammars.json_schema.array_plans import ArrayPlan
+from structgen.grammars.json_schema.array_plans import ArrayPlan, ItemPlan
 from structgen.grammars.json_schema.atoms import ANYTHING, NOTHING, Atom
 from structgen.grammars.json_schema.conjunctions import Conjunction
+from structgen.grammars.json_schema.counting import counted_bounds
+from structgen.grammars.json_schema.json_values import is_object
 from structgen.grammars.json_schema.location import Location
 from structgen.grammars.json_schema.numbers import NumberSet
 from structgen.grammars.json_schema.object_planning import object_plans
@@ -74,7 +76,7 @@ class Planner:
     def _plan(self, conjunction: Conjunction) -> Plan:
         if len(conjunction.atoms) == 1:
             atom = conjunction.atoms[0]
-            plain = _of_type_alone(atom) or self._of_properties_alone(atom)
+            plain = _of_type_alone(atom) or self._of_properties_alone(atom) or self._of_items_alone(atom)
             if plain is not None:
                 return plain
         algebra, ways = self.algebra, self.algebra.expand(conjunction)
@@ -102,6 +104,19 @@ class Planner:
             return Plan(NO_WAY)
         others = () if additional is NOTHING else (OtherKeys(language.ALL, conjunction(additional), frozenset()),)
         return Plan(NO_WAY, objects=(ObjectPlan(values, others, required, 0, None, (), 0, atom.pointer),))
+
+    def _of_items_alone(self, atom: Atom) -> Plan | None:
+        """The plan of an array of any elements that are alike, with bounds on their number."""
+        if not isinstance(atom, Location) or atom.about != _OF_ARRAYS or not _PLAIN_ARRAY.issuperset(atom.keywords):
+            return None
+        keywords = atom.keywords
+        if keywords["type"] != "array" or not is_object(keywords.get("items")):
+            return None
+        value, high = self.algebra.conjunction(atom.child("items")), keywords.get("maxItems")
+        low, high = counted_bounds(int(keywords.get("minItems", 0)), None if high is None else int(high), atom.pointer)
+        if value is self.algebra.nothing or (high is not None and high < max(low, 1)):
+            return None
+        return Plan(NO_WAY, (ArrayPlan((), (ItemPlan(value),), low, high, (), unique=False, pointer=atom.pointer),))
 
     def is_satisfiable(self, conjunction: Conjunction) -> bool:
         """Whether any value meets ``conjunction``."""
@@ -148,6 +163,8 @@ def _is_known(conjunction: Conjunction) -> bool:
 
 
 _OF_OBJECTS = dialects.OBJECT | dialects.VALUES
+_OF_ARRAYS = dialects.ARRAY | dialects.VALUES
+_PLAIN_ARRAY = frozenset({"type", "items", "minItems", "maxItems"})
 _PLAIN_OBJECT = frozenset({"type", "properties", "required", "additionalProperties"})
 _TYPES = {
     "null": Plan(Ways(NULL)),

@@ -1,0 +1,15 @@
+r"""GBNF, the grammars of llama.cpp, and the EBNF that XGrammar takes.
+
+::
+
+    # a list of numbers
+    root   ::= "[" ws ( number ("," ws number)* )? "]"
+    number ::= "-"? [0-9]{1,15}
+    ws     ::= [ \t\n]*
+
+A rule may come first within itself (``sum ::= sum "+" term | term``), which neither of the two takes.
+"""
+
+from structgen.grammars.gbnf.compile import compile_gbnf
+
+__all__ = ["compile_gbnf"]
