@@ -27,6 +27,7 @@
     │   └── EngineClosed             the engine has ended and takes no more requests
     ├── GenerationError              a request began and could not be finished
     │   ├── DeadlineExceeded         its time was over
+    │   ├── BatchFailed              some answers of several cannot be had; it has the others
     │   └── AnswerError              there is an answer, and it cannot be used
     │       ├── AnswerCut            the budget ended inside the answer
     │       └── AnswerRefused        the caller's own validation refused every draw
@@ -38,10 +39,13 @@ Each message says what was wrong, where (a file, a JSON pointer, a field) and wh
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 __all__ = [
     "AnswerCut",
     "AnswerError",
     "AnswerRefused",
+    "BatchFailed",
     "BudgetTooSmall",
     "DeadlineExceeded",
     "DownloadError",
@@ -204,6 +208,36 @@ class GenerationError(StructgenError):
 
 class DeadlineExceeded(GenerationError):
     """A request's ``timeout`` passed before its answer was finished."""
+
+
+class BatchFailed(GenerationError):
+    """Some answers of several cannot be had; all were tried before this was raised.
+
+    Its ``__cause__`` is the first of the errors.
+
+    Parameters
+    ----------
+    results : list
+        What would have been returned, with an error in the place of each answer that cannot be had.
+    errors : sequence of StructgenError
+        These errors, in order; at least one.
+    total : int
+        Number of answers that were asked for.
+    """
+
+    def __init__(self, results: list[object], errors: Sequence[StructgenError], total: int) -> None:
+        super().__init__(results, errors, total)
+        self.results = results
+        self.errors = list(errors)
+        self.total = total
+        self.__cause__ = self.errors[0]
+
+    def __str__(self) -> str:
+        first = f"{type(self.errors[0]).__name__}: {self.errors[0]}"
+        return (
+            f"{len(self.errors)} of {self.total} answers cannot be had (the others are in this error's `results`); "
+            f"the first because of {first}"
+        )
 
 
 class AnswerError(GenerationError):

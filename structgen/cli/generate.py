@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from structgen.cli.engine_options import takes_engine_options
 from structgen.engine.request import SamplingParams
 from structgen.engine.sources.catalog import DEFAULT_MODEL
 from structgen.errors import InvalidRequest
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 DEFAULTS = SamplingParams()
 
 
+@takes_engine_options
 def generate(
     prompt: Annotated[
         str | None, typer.Argument(help="What to ask; read from standard input when it is left out or '-'.")
@@ -61,6 +63,8 @@ def generate(
     top_k: Annotated[int, typer.Option(help="Draw from this many tokens; 0 for all.")] = DEFAULTS.top_k,
     min_p: Annotated[float, typer.Option(help="Drop tokens this much less likely than the first.")] = DEFAULTS.min_p,
     seed: Annotated[int | None, typer.Option(help="Makes a draw repeatable.")] = None,
+    *,
+    engine: dict[str, Any],
 ) -> None:
     """Answer a prompt, held to a form if one is given.
 
@@ -73,7 +77,7 @@ def generate(
     params = SamplingParams(
         temperature=temperature, top_p=top_p, top_k=top_k, min_p=min_p, seed=seed, max_tokens=max_tokens
     )
-    with LLM(model) as llm:
+    with LLM(model, **engine) as llm:
         # What is validated afterwards is shown once it has passed.
         if sys.stdout.isatty() and not as_json and pydantic is None and on_unsupported == "error":
             show_live(llm.stream(question, sampling_params=params, **form))

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import socket
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
+from structgen.cli.engine_options import takes_engine_options
 from structgen.engine.sources import DEFAULT_MODEL
 from structgen.errors import InvalidRequest
 
 
+@takes_engine_options
 def serve(
     model: Annotated[str, typer.Argument(help="Alias, path, or hf:org/name.")] = DEFAULT_MODEL,
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
@@ -18,23 +20,9 @@ def serve(
     model_name: Annotated[
         str | None, typer.Option(help="What clients call the model; its own name if left out.")
     ] = None,
-    dtype: Annotated[str, typer.Option(help="What to compute in: float32 or bfloat16.")] = "float32",
-    quantization: Annotated[
-        str | None, typer.Option(help="Format of the weights: int8, w8a8, int4, fp32 or bf16; the dtype's if left out.")
-    ] = None,
-    max_num_seqs: Annotated[int, typer.Option(min=1, help="Answers computed at once; more wait their turn.")] = 16,
-    max_model_len: Annotated[
-        int | None, typer.Option(min=1, help="Tokens of prompt and answer together; the model's own if left out.")
-    ] = None,
-    max_num_batched_tokens: Annotated[int, typer.Option(min=1, help="Tokens that one step computes at most.")] = 512,
-    block_size: Annotated[int, typer.Option(min=1, help="Tokens a page of the cache, a multiple of 16.")] = 16,
-    kv_memory: Annotated[
-        str | None, typer.Option(help="Memory for keys and values, such as 1GiB; a share of what is free if left out.")
-    ] = None,
-    kv_cache_dtype: Annotated[
-        str, typer.Option(help="What keys and values are stored as: auto, float32, bfloat16 or int8.")
-    ] = "auto",
     call_format: Annotated[str, typer.Option(help="How the model writes tool calls.")] = "hermes",
+    *,
+    engine: dict[str, Any],
 ) -> None:
     """Serve a model at /v1/chat/completions, as OpenAI's clients expect it, until interrupted."""
     import uvicorn
@@ -44,18 +32,7 @@ def serve(
 
     with (
         listen(host, port) as listener,
-        LLM(
-            model,
-            dtype=dtype,
-            quantization=quantization,
-            max_num_seqs=max_num_seqs,
-            max_model_len=max_model_len,
-            max_num_batched_tokens=max_num_batched_tokens,
-            block_size=block_size,
-            kv_memory=kv_memory,
-            kv_cache_dtype=kv_cache_dtype,
-            call_format=call_format,
-        ) as llm,
+        LLM(model, call_format=call_format, **engine) as llm,
     ):
         app = create_app(llm, model_name=model_name)
         place = f"[{host}]" if ":" in host else host

@@ -15,10 +15,10 @@ __all__ = ["build_batch"]
 
 
 def build_batch(rows: Sequence[Row], page_size: int) -> StepBatch:
-    """Write rows as arrays. Of each row the last token's logits are wanted.
+    """Write rows as arrays. Of each row the logits of the last ``row.wanted`` tokens are wanted.
 
-    That is more than sampling needs, and costs little: a number that is not finite anywhere in a row's chunk shows in
-    the logits after it, so that no page that holds one is ever shared.
+    The last one's always, which is more than sampling needs and costs little: a number that is not finite anywhere in
+    a row's chunk shows in the logits after it, so that no page that holds one is ever shared.
 
     Parameters
     ----------
@@ -38,7 +38,9 @@ def build_batch(rows: Sequence[Row], page_size: int) -> StepBatch:
     pages = -(-(starts + lengths) // page_size)
     sequences = [row.task.sequence for row in rows]
     tables = tuple(_page_table(sequences, group, pages) for group in range(len(sequences[0].tables)))
-    return StepBatch(token_ids, positions, row_starts, tables, row_starts[1:] - 1)
+    counts = np.array([row.wanted for row in rows], np.int32)
+    ends = np.repeat(row_starts[1:] - np.cumsum(counts, dtype=np.int32), counts)
+    return StepBatch(token_ids, positions, row_starts, tables, ends + np.arange(len(ends), dtype=np.int32))
 
 
 def _page_table(sequences: Sequence[CachedSequence], group: int, pages: Int32Array) -> Int32Array:

@@ -10,6 +10,7 @@ from typing_extensions import Self
 
 from structgen.engine.metrics import EngineMetrics
 from structgen.engine.request import Delta, GrammarSpec, Request
+from structgen.errors import InvalidRequest
 
 __all__ = ["DeltaStream", "EngineClient"]
 
@@ -17,11 +18,19 @@ __all__ = ["DeltaStream", "EngineClient"]
 class DeltaStream(Iterator[Delta]):
     """The deltas of one request, as they come. The last one is ``finished``; iteration ends after it.
 
-    It is for one thread at a time. Leaving it before the end (``close``, the end of a ``with`` block, losing the last
-    reference) aborts the request, so that nobody computes what nobody reads.
+    Deltas that come faster than they are read are put together: a slow reader holds up nobody, and what was not read
+    takes no more memory than the answer. A stream is for one thread at a time. Leaving it before the end (``close``,
+    the end of a ``with`` block, losing the last reference) aborts the request, so that nobody computes what nobody
+    reads.
+
+    Attributes
+    ----------
+    request_id : str
+        Whose they are; what :meth:`EngineClient.abort` takes.
     """
 
-    def __init__(self, receive: Callable[[], Delta], abort: Callable[[], None]) -> None:
+    def __init__(self, request_id: str, receive: Callable[[], Delta], abort: Callable[[], None]) -> None:
+        self.request_id = request_id
         self._receive = receive
         self._abort = abort
         self._finished = False
@@ -75,13 +84,28 @@ class EngineClient(ABC):
       is raised there, and nothing has been generated. It does not wait for tokens.
     - Every submitted request ends in exactly one delta that is ``finished``: with a ``finish_reason``, or with an
       ``error`` when something went wrong on the way. One request's error touches no other request.
-    - The same request with the same seed gives the same answer.
+    - Several answers of one prompt, ``n`` in its sampling parameters, are requests of their own from their submission
+      on (:meth:`Request.choices <structgen.engine.request.Request.choices>`), which compute their prompt once.
+    - The same request with the same seed gives the same answer, the same choice of it whatever ``n`` is.
     - All methods may be called from any thread.
     """
 
-    @abstractmethod
     def submit(self, request: Request) -> DeltaStream:
-        """Start a request and return its deltas.
+        """Start a request for one answer and return its deltas.
+
+        Raises
+        ------
+        InvalidRequest
+            It is for several answers. Everything else is as in :meth:`submit_choices`.
+        """
+        if request.sampling_params.n > 1:
+            raise InvalidRequest(f"n: there is one answer here, not {request.sampling_params.n}; use submit_choices")
+        (stream,) = self.submit_choices(request)
+        return stream
+
+    @abstractmethod
+    def submit_choices(self, request: Request) -> tuple[DeltaStream, ...]:
+        """Start a request and return the deltas of each of its ``n`` answers.
 
         Raises
         ------
@@ -94,7 +118,7 @@ class EngineClient(ABC):
         GrammarError, PluginError
             The grammar cannot be compiled.
         EngineClosed
-            The engine is closed.
+            The engine is closed, or in a process that this one was forked from.
         """
 
     @abstractmethod

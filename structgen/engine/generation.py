@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import secrets
 import time
+from dataclasses import replace
 from typing import NamedTuple
 
-import numpy as np
-import numpy.typing as npt
 import torch
 
-from structgen.engine.constraint import Constraint
+from structgen.engine.constraint import Constraint, Mask
 from structgen.engine.detokenizer import Detokenizer
+from structgen.engine.logprobs import allowed_mass, token_logprobs
 from structgen.engine.request import Delta, FinishReason, Request, TokenLogprobs, Usage
 from structgen.engine.sampler import Sampler
 from structgen.grammars import TokenVocabulary
@@ -48,6 +48,8 @@ class Generation:
         The known tokens, prompt and answer; it only grows.
     cached_tokens : int
         Tokens of the prompt that need not be computed; whoever knows sets it.
+    prompt_logprobs : list of (TokenLogprobs or None)
+        One a token of the prompt when asked for, once :meth:`score` was called with all of it; None for the first.
     mask_seconds : float
         How long the grammar took for the mask of the last draw; 0 without a grammar.
     """
@@ -70,6 +72,10 @@ class Generation:
         self.mask_seconds = 0.0
         self._answer: list[int] = []
         self._shortened = False
+        wanted = params.prompt_logprobs is not None
+        self.prompt_logprobs: list[TokenLogprobs | None] = [None] * (len(self.tokens) if wanted else 0)
+        self._told_prompt_logprobs = not wanted
+        self._token_bytes = vocabulary.token_bytes
         self._detokenizer = Detokenizer(vocabulary.token_bytes, params.stop_strings)
         # Under a grammar, end tokens are its own matter: its mask has them exactly where the text may end.
         banned = vocabulary.eos_token_ids if params.ignore_eos and request.grammar is None else ()
@@ -81,9 +87,28 @@ class Generation:
             banned=banned,
         )
 
+    def echo(self) -> Delta:
+        """Return the prompt as if it were answer."""
+        spelt = b"".join(map(self._token_bytes, self.request.prompt_token_ids))
+        return Delta(self.request.request_id, self.request.prompt_token_ids, spelt.decode("utf-8", "replace"))
+
     def start(self) -> Delta:
         """Take what the grammar begins with whatever the model says; a grammar of one text ends here."""
         return self._delta(*self._append_forced([], ""))
+
+    def score(self, start: int, logits: torch.Tensor) -> None:
+        """Take the log-probabilities of the prompt's tokens.
+
+        Parameters
+        ----------
+        start : int
+            Place of the token after which the first logits are.
+        logits : torch.Tensor
+            float32 ``[tokens, vocabulary]``; what is behind the prompt's last but one token is left.
+        """
+        scored = self.request.prompt_token_ids[start + 1 : start + 1 + len(logits)]
+        entries = token_logprobs(logits[: len(scored)], scored, self.request.sampling_params.prompt_logprobs or 0)
+        self.prompt_logprobs[start + 1 : start + 1 + len(scored)] = entries
 
     def advance(self, logits: torch.Tensor) -> Delta:
         """Draw the next token.
@@ -98,12 +123,11 @@ class Generation:
         GenerationError
             No allowed token has a finite logit.
         """
-        drawn = self._draw(logits)
-        logprobs = () if drawn.logprobs is None else (drawn.logprobs,)
-        if drawn.token_id is None:
-            return self._delta([], "", "length" if self._shortened else "stop")
-        text = self._append(drawn.token_id)
-        return self._delta(*self._append_forced([drawn.token_id], text), logprobs=logprobs)
+        delta = self._next(logits)
+        if self._told_prompt_logprobs:
+            return delta
+        self._told_prompt_logprobs = True
+        return replace(delta, prompt_logprobs=tuple(self.prompt_logprobs))
 
     def abort(self) -> Delta:
         """End the answer as it is."""
@@ -117,6 +141,14 @@ class Generation:
         """Count the tokens so far."""
         return Usage(len(self.request.prompt_token_ids), len(self._answer), self.cached_tokens)
 
+    def _next(self, logits: torch.Tensor) -> Delta:
+        drawn = self._draw(logits)
+        logprobs = () if drawn.logprobs is None else (drawn.logprobs,)
+        if drawn.token_id is None:
+            return self._delta([], "", "length" if self._shortened else "stop")
+        text = self._append(drawn.token_id)
+        return self._delta(*self._append_forced([drawn.token_id], text), logprobs=logprobs)
+
     def _draw(self, logits: torch.Tensor) -> _Drawn:
         position, left = len(self._answer), self._budget - len(self._answer) - 1
         before = time.perf_counter()
@@ -127,16 +159,24 @@ class Generation:
         self.mask_seconds = 0.0 if mask is None else time.perf_counter() - before
         token_id = self._sampler.draw(logits, mask, position)
         if kept is None and not self._constraint.fits(token_id, left):
-            mask = self._constraint.mask_within(left)
-            if mask is not None:
+            shorter = self._constraint.mask_within(left)
+            if shorter is None:
+                mask = self._mask()  # that was written over
+            else:
+                mask, self._shortened = shorter, True
                 token_id = self._sampler.draw(logits, mask, position)
-                self._shortened = True
         if token_id in self._end_token_ids:
             return _Drawn(None, None)
-        wanted = self.request.sampling_params.logprobs is not None
-        return _Drawn(token_id, self._sampler.logprobs(logits, token_id) if wanted else None)
+        return _Drawn(token_id, self._logprobs(logits, token_id, mask))
 
-    def _mask(self) -> npt.NDArray[np.int32] | None:
+    def _logprobs(self, logits: torch.Tensor, token_id: int, mask: Mask | None) -> TokenLogprobs | None:
+        params = self.request.sampling_params
+        if params.logprobs is None:
+            return None
+        entry = self._sampler.logprobs(logits, token_id)
+        return replace(entry, allowed_mass=allowed_mass(logits, mask)) if params.allowed_mass else entry
+
+    def _mask(self) -> Mask | None:
         """What may come: no end before ``min_tokens``, unless nothing else is allowed."""
         mask = self._constraint.mask()
         if len(self._answer) >= self.request.sampling_params.min_tokens:
@@ -154,15 +194,18 @@ class Generation:
     def _append_forced(self, token_ids: list[int], text: str) -> tuple[list[int], str, FinishReason | None]:
         """Append forced tokens to what a delta has already, and say why the answer ends there if it does."""
         reason = self._finish_reason()
-        # With log-probabilities every token needs logits of its own, so each is drawn.
-        forced = () if reason or self.request.sampling_params.logprobs is not None else self._constraint.forced_tokens()
-        for token_id in forced:
+        for token_id in () if reason or self._needs_logits() else self._constraint.forced_tokens():
             text += self._append(token_id)
             token_ids.append(token_id)
             reason = self._finish_reason()
             if reason:
                 break
         return token_ids, text, reason
+
+    def _needs_logits(self) -> bool:
+        """Whether the next token is drawn although it may be forced."""
+        params = self.request.sampling_params
+        return params.logprobs is not None or not self._told_prompt_logprobs
 
     def _finish_reason(self) -> FinishReason | None:
         if self._detokenizer.stopped:
@@ -190,7 +233,7 @@ class Generation:
             tuple(token_ids),
             text + self._detokenizer.flush(),
             logprobs,
-            finish_reason,
+            finish_reason=finish_reason,
             complete=finish_reason != "abort" and self._is_complete(),
             usage=self.usage(),
         )

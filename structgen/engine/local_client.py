@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import queue
 import threading
 import weakref
+from functools import partial
 
 from typing_extensions import override
 
@@ -14,9 +14,11 @@ from structgen.engine.constraint import Constraint, GrammarConstraint
 from structgen.engine.generation import Generation
 from structgen.engine.grammar_cache import GrammarCache
 from structgen.engine.loop import EngineLoop
+from structgen.engine.mailbox import Mailbox
 from structgen.engine.metrics import EngineMetrics, MetricsRecorder
 from structgen.engine.options import EngineOptions
-from structgen.engine.request import Delta, GrammarSpec, Request
+from structgen.engine.process import HomeProcess
+from structgen.engine.request import GrammarSpec, Request
 from structgen.engine.scheduler import Scheduler
 from structgen.engine.step import PagedRunner
 from structgen.errors import BudgetTooSmall, InvalidRequest, PromptTooLong
@@ -26,7 +28,7 @@ __all__ = ["LocalClient"]
 
 
 class LocalClient(EngineClient):
-    """An engine on a thread of this process.
+    """An engine on a thread of this process, for this process only: in one that is forked from it all is refused.
 
     Parameters
     ----------
@@ -51,6 +53,7 @@ class LocalClient(EngineClient):
         self._vocabulary = vocabulary
         self._grammars = GrammarCache(vocabulary)
         self._recorder = MetricsRecorder()
+        self._home = HomeProcess()
         scheduler = Scheduler(
             kv, max_num_seqs=options.max_num_seqs, max_num_batched_tokens=options.max_num_batched_tokens
         )
@@ -59,10 +62,11 @@ class LocalClient(EngineClient):
         thread.start()
         self._loop = loop
         # The thread knows the loop and not this object, so an engine that nobody holds ends by itself.
-        self._close = weakref.finalize(self, _end_thread, loop, thread)
+        self._close = weakref.finalize(self, _end_thread, self._home, loop, thread)
 
     @override
-    def submit(self, request: Request) -> DeltaStream:
+    def submit_choices(self, request: Request) -> tuple[DeltaStream, ...]:
+        self._home.check()
         budget = self._budget(request)
         self._check_token_ids(request)
         automaton = None if request.grammar is None else self._grammars.get(request.grammar)
@@ -71,24 +75,31 @@ class LocalClient(EngineClient):
             raise BudgetTooSmall(
                 f"max_tokens: the shortest valid answer takes {automaton.min_tokens} tokens and {budget} are allowed"
             )
-        deltas: queue.SimpleQueue[Delta] = queue.SimpleQueue()
 
-        def begin() -> Generation:
-            return Generation(request, self._vocabulary, self._constraint(automaton), budget)
+        def begin(choice: Request) -> Generation:
+            return Generation(choice, self._vocabulary, self._constraint(automaton), budget)
 
-        self._loop.submit(request, begin, deltas.put)
-        return DeltaStream(deltas.get, lambda: self.abort(request.request_id))
+        choices = request.choices()
+        mailboxes = [Mailbox(self._home) for _ in choices]
+        self._loop.submit(choices, begin, [mailbox.put for mailbox in mailboxes])
+        return tuple(
+            DeltaStream(choice.request_id, mailbox.take, partial(self.abort, choice.request_id))
+            for choice, mailbox in zip(choices, mailboxes, strict=True)
+        )
 
     @override
     def prepare(self, grammar: GrammarSpec) -> None:
+        self._home.check()
         self._grammars.get(grammar)
 
     @override
     def abort(self, request_id: str) -> None:
-        self._loop.abort(request_id)
+        if self._home.is_here:
+            self._loop.abort(request_id)
 
     @override
     def metrics(self) -> EngineMetrics:
+        self._home.check()
         return self._recorder.metrics()
 
     @override
@@ -124,7 +135,9 @@ class LocalClient(EngineClient):
                 raise InvalidRequest(f"{name}: token id {wrong} is outside the vocabulary of {size}")
 
 
-def _end_thread(loop: EngineLoop, thread: threading.Thread) -> None:
+def _end_thread(home: HomeProcess, loop: EngineLoop, thread: threading.Thread) -> None:
+    if not home.is_here:
+        return
     loop.close()
     if thread is not threading.current_thread():  # the last reference may go on the engine's own thread
         thread.join()

@@ -7,7 +7,7 @@ import queue
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import NamedTuple, TypeAlias
 
@@ -20,7 +20,7 @@ from structgen.engine.metrics import MetricsRecorder
 from structgen.engine.request import Delta, Request
 from structgen.engine.scheduler import Row, Scheduler
 from structgen.engine.step import PagedRunner
-from structgen.engine.task import Task
+from structgen.engine.task import Task, TaskState
 from structgen.errors import DeadlineExceeded, EngineClosed, GenerationError, InvalidRequest, StructgenError
 
 __all__ = ["EngineLoop"]
@@ -29,9 +29,11 @@ Deliver: TypeAlias = Callable[[Delta], None]
 
 
 class _Submission(NamedTuple):
-    request: Request
-    begin: Callable[[], Generation]
-    deliver: Deliver
+    choices: Sequence[Request]
+    """Of one prompt."""
+    begin: Callable[[Request], Generation]
+    deliver: Sequence[Deliver]
+    """One a choice."""
     at: float
     """On the loop's clock."""
 
@@ -52,6 +54,10 @@ class _Active:
     task: Task
     deliver: Deliver
     submitted: float
+    leader: _Active | None = None
+    """Who computes the prompt for this choice too, until that is done."""
+    followers: list[_Active] = field(default_factory=list)
+    """The choices that it computes the prompt for."""
     started: bool = False
     first_token: float | None = None
 
@@ -97,8 +103,19 @@ class EngineLoop:
         self._ended = False
         self._end_lock = threading.Lock()  # so that nothing is put into an inbox that nobody reads any more
 
-    def submit(self, request: Request, begin: Callable[[], Generation], deliver: Deliver) -> None:
-        """Queue a request; ``begin`` and ``deliver`` are called on the loop's thread and must not block.
+    def submit(
+        self, choices: Sequence[Request], begin: Callable[[Request], Generation], deliver: Sequence[Deliver]
+    ) -> None:
+        """Queue requests of one prompt, which is computed once; what is called is called on the loop's thread.
+
+        Parameters
+        ----------
+        choices : sequence of Request
+            At least one; they differ in their ids and the numbers of their draws only.
+        begin : callable
+            Makes the generation of each.
+        deliver : sequence of callable
+            For each what takes its deltas, and must not block.
 
         Raises
         ------
@@ -108,7 +125,7 @@ class EngineLoop:
         with self._end_lock:
             if self._ended:
                 raise EngineClosed("the engine is closed; make a new one")
-            self._inbox.put(_Submission(request, begin, deliver, self._clock()))
+            self._inbox.put(_Submission(choices, begin, deliver, self._clock()))
 
     def abort(self, request_id: str) -> None:
         """End a request with ``finish_reason="abort"``; one that is unknown, or over, is left alone."""
@@ -149,32 +166,66 @@ class EngineLoop:
             self._closed = True
 
     def _begin(self, submission: _Submission) -> None:
-        request = submission.request
+        opened = [self._open(*one, submission) for one in zip(submission.choices, submission.deliver, strict=True)]
+        family = [active for active in opened if active is not None]
+        for active in family:
+            if active.generation.request.sampling_params.echo:
+                active.deliver(active.generation.echo())
+            self._advance(active, active.generation.start)
+        self._lead([active for active in family if active.task.state is not TaskState.ENDED])
+
+    def _open(self, request: Request, deliver: Deliver, submission: _Submission) -> _Active | None:
+        """Make room for a request; None when that failed, which it was told then."""
         if request.request_id in self._active:
             error = InvalidRequest(f"request_id: {request.request_id!r} is the id of a request that is not finished")
-            submission.deliver(Delta(request.request_id, error=error))
-            return
+            deliver(Delta(request.request_id, error=error))
+            return None
         try:
-            generation = submission.begin()
+            generation = submission.begin(request)
         except Exception as error:  # whatever it is, it ends this request and not the thread that serves the others
-            submission.deliver(Delta(request.request_id, error=_as_structgen_error(error)))
-            return
+            deliver(Delta(request.request_id, error=_as_structgen_error(error)))
+            return None
         task = Task(
             self._kv.new_sequence(generation.tokens, request.cache_salt),
             arrival=next(self._arrivals),
             priority=request.priority,
             deadline=None if request.timeout is None else submission.at + request.timeout,
+            scores_prompt=request.sampling_params.prompt_logprobs is not None,
         )
-        active = _Active(generation, task, submission.deliver, submission.at)
+        active = _Active(generation, task, deliver, submission.at)
         self._active[request.request_id] = self._by_task[task] = active
-        self._scheduler.submit(task)
-        self._advance(active, generation.start)
+        return active
+
+    def _lead(self, family: Sequence[_Active]) -> None:
+        """Let the first of some choices compute their prompt, and the others wait until they can share it."""
+        if not family:
+            return
+        leader, *leader.followers = family
+        leader.leader = None
+        for follower in leader.followers:
+            follower.leader = leader
+        self._scheduler.submit(leader.task)
+
+    def _share(self, leader: _Active, logits: torch.Tensor) -> None:
+        """Let the choices that waited for a prompt go on from it, each with a draw of its own."""
+        followers, leader.followers = leader.followers, []
+        for follower in followers:
+            follower.leader = None
+            follower.generation.prompt_logprobs = leader.generation.prompt_logprobs
+            follower.task.scores_prompt = False
+            self._scheduler.fork(follower.task, leader.task)
+            if follower.task.state is TaskState.RUNNING:
+                self._note_start(follower)
+            self._advance(follower, partial(follower.generation.advance, logits))
 
     def _end_the_late(self) -> None:
-        for task in self._scheduler.expired(self._clock()):
-            active = self._by_task[task]
-            timeout, tokens = active.generation.request.timeout, active.generation.usage().completion_tokens
-            self._fail(active, DeadlineExceeded(f"timeout: {timeout} s were over after {tokens} tokens of the answer"))
+        now = self._clock()
+        while late := self._scheduler.expired(now):  # the choices that followed one of them come up then
+            for task in late:
+                active = self._by_task[task]
+                timeout, tokens = active.generation.request.timeout, active.generation.usage().completion_tokens
+                message = f"timeout: {timeout} s were over after {tokens} tokens of the answer"
+                self._fail(active, DeadlineExceeded(message))
 
     def _step(self) -> None:
         before = self._clock()
@@ -186,25 +237,31 @@ class EngineLoop:
             if isinstance(outcome, Exception):
                 self._fail(active, outcome)
                 continue
+            if row.task.scores_prompt and not self._score(active, row, outcome):
+                continue
             self._scheduler.computed(row)
             self._note_start(active)
             if not row.task.remaining:
-                self._advance(active, partial(active.generation.advance, outcome))
+                self._share(active, outcome[-1])
+                self._advance(active, partial(active.generation.advance, outcome[-1]))
         self._recorder.stepped(plan, self._clock() - before)
 
     def _compute(self, rows: Sequence[Row]) -> list[tuple[Row, torch.Tensor | Exception]]:
-        """Return for each row the logits after it, or what went wrong with it."""
+        """Return for each row the logits that are wanted of it, or what went wrong with it."""
         try:
-            logits = self._runner.run(build_batch(rows, self._runner.page_size))  # [rows, vocabulary]
+            logits = self._runner.run(build_batch(rows, self._runner.page_size))  # [logits, vocabulary]
         except Exception as error:
             if len(rows) == 1:
                 return [(rows[0], error)]
             # Somebody in this step is at fault: each is computed alone, which writes the same to the same pages.
             return [outcome for row in rows for outcome in self._compute([row])]
         # One sum sees every NaN and infinity, and costs a tenth of looking at each logit.
-        finite = logits.sum(dim=-1).isfinite().tolist()
+        counts = [row.wanted for row in rows]
+        finite = logits.sum(dim=-1).isfinite()
+        all_are = bool(finite.all())
         return [
-            (row, one if fine else self._broken(row)) for row, one, fine in zip(rows, logits.cpu(), finite, strict=True)
+            (row, some if all_are or fine.all() else self._broken(row))
+            for row, some, fine in zip(rows, logits.cpu().split(counts), finite.split(counts), strict=True)
         ]
 
     def _broken(self, row: Row) -> GenerationError:
@@ -213,6 +270,14 @@ class EngineLoop:
             f"the model's logits after token {row.start + row.length} are not finite, first in {where}; "
             "its weights are broken, or overflow in this dtype"
         )
+
+    def _score(self, active: _Active, row: Row, logits: torch.Tensor) -> bool:
+        try:
+            active.generation.score(row.start, logits)
+        except Exception as error:  # as in _open
+            self._fail(active, error)
+            return False
+        return True
 
     def _note_start(self, active: _Active) -> None:
         if not active.started:
@@ -223,7 +288,7 @@ class EngineLoop:
     def _advance(self, active: _Active, compute: Callable[[], Delta]) -> None:
         try:
             delta = compute()
-        except Exception as error:  # as in _begin
+        except Exception as error:  # as in _open
             self._fail(active, error)
             return
         if active.generation.mask_seconds:
@@ -250,6 +315,9 @@ class EngineLoop:
     def _end(self, active: _Active, delta: Delta, now: float) -> None:
         del self._active[delta.request_id], self._by_task[active.task]
         self._scheduler.end(active.task)
+        if active.leader is not None:
+            active.leader.followers.remove(active)
+        self._lead(active.followers)
         active.generation.close()
         self._recorder.finished(delta.finish_reason or "error")
         tokens = active.generation.usage().completion_tokens
@@ -257,7 +325,8 @@ class EngineLoop:
             self._recorder.took("time_per_output_token", (now - active.first_token) / (tokens - 1))
 
     def _observe(self) -> None:
-        self._recorder.observe(waiting=self._scheduler.waiting, running=self._scheduler.running, pools=self._kv.pools)
+        running = self._scheduler.running
+        self._recorder.observe(waiting=len(self._active) - running, running=running, pools=self._kv.pools)
 
     def _end_all(self) -> None:
         with self._end_lock:
@@ -266,7 +335,8 @@ class EngineLoop:
         while not self._inbox.empty():
             message = self._inbox.get()
             if isinstance(message, _Submission):
-                message.deliver(Delta(message.request.request_id, error=error))
+                for choice, deliver in zip(message.choices, message.deliver, strict=True):
+                    deliver(Delta(choice.request_id, error=error))
         for active in list(self._active.values()):
             self._deliver(active, Delta(active.generation.request.request_id, error=error))
 

@@ -44,7 +44,8 @@ def make_runner(loaded: LoadedModel | ForeignModel, options: EngineOptions, quan
     Parameters
     ----------
     loaded : LoadedModel or ForeignModel
-        The model, from :func:`~structgen.engine.models.loading.load_model`.
+        The model, from :func:`~structgen.engine.models.loading.load_model`; its weights are the runner's from now on,
+        and may be laid out anew.
     options : EngineOptions
         ``block_size`` and ``kv_cache_dtype`` are the runner's.
     quantization : str or None
@@ -70,7 +71,7 @@ def make_runner(loaded: LoadedModel | ForeignModel, options: EngineOptions, quan
     auto = "fp32" if form == "fp32" else "bf16"
     kv = auto if options.kv_cache_dtype == "auto" else _KV[options.kv_cache_dtype]
     try:
-        runner = CpuRunner(loaded, quantization=form, kv=kv, page_size=options.block_size)
+        runner = CpuRunner(loaded, quantization=form, kv=kv, page_size=options.block_size, consume=True)
         prepare(PACKAGE)  # now, and not in the first request's step
         return runner
     except UnsupportedModel:

@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
+from structgen.engine.logprobs import token_logprobs
 from structgen.engine.noise import keyed_uniforms, score_bounds
 from structgen.engine.request import SamplingParams, TokenLogprobs
 from structgen.errors import GenerationError
@@ -108,10 +109,7 @@ class Sampler:
         logits : float32[vocabulary]
         token_id : int
         """
-        values = torch.log_softmax(logits.float(), dim=-1)
-        best = torch.topk(values, min(self._params.logprobs or 0, len(values)))
-        top = zip(best.indices.tolist(), best.values.tolist(), strict=True)
-        return TokenLogprobs(token_id, float(values[token_id]), tuple(top))
+        return token_logprobs(logits.unsqueeze(0), [token_id], self._params.logprobs or 0)[0]
 
     def _biased(self, logits: torch.Tensor) -> torch.Tensor:
         return logits.index_add(0, self._biased_ids, self._bias.to(logits.dtype)) if len(self._bias) else logits

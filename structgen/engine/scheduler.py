@@ -13,12 +13,21 @@ from structgen.engine.task import Task, TaskState
 __all__ = ["Plan", "Row", "Scheduler"]
 
 
+_SCORED_AT_ONCE = 128
+"""Logits of 128 tokens over a vocabulary of 128,256 are 66 MB, and their log-probabilities as much again."""
+
+
 class Row(NamedTuple):
     """What one task computes in a step: ``length`` known tokens from ``start`` on."""
 
     task: Task
     start: int
     length: int
+
+    @property
+    def wanted(self) -> int:
+        """How many of its tokens, from the last backwards, their logits are wanted of."""
+        return self.length if self.task.scores_prompt else 1
 
 
 class Plan(NamedTuple):
@@ -78,21 +87,33 @@ class Scheduler:
 
     def submit(self, task: Task) -> None:
         """Take a new task; it starts in a later step."""
-        self._by_sequence[task.sequence] = task
+        task.state = TaskState.WAITING
         insort(self._waiting, task, key=self._policies.order.key)
-        if task.deadline is not None:
-            heapq.heappush(self._deadlines, (task.deadline, task.arrival, task))
+        self._know(task)
+
+    def fork(self, task: Task, parent: Task) -> None:
+        """Take a new task whose tokens begin with all of a running one's, which are computed.
+
+        It shares their pages and runs from now on; where there is no place or no room for it, or somebody before it
+        waits, it waits like any other.
+        """
+        if self._has_room_for_fork(task):
+            task.sequence = self._kv.fork(parent.sequence, task.sequence.tokens)
+            task.state, task.caught_up = TaskState.RUNNING, True
+            task.cached_tokens = min(task.sequence.computed, task.prompt_tokens)
+            self._running.append(task)
+            self._know(task)
+        else:
+            self.submit(task)
 
     def end(self, task: Task) -> None:
         """Let a task go, whatever its state; its full pages stay for others until their room is needed."""
-        if task.state is TaskState.ENDED:
-            return
         if task.state is TaskState.RUNNING:
             self._stop(task)
-        else:
+        elif task.state in (TaskState.WAITING, TaskState.JOINING):
             self._waiting.remove(task)
         task.state = TaskState.ENDED
-        del self._by_sequence[task.sequence]
+        self._by_sequence.pop(task.sequence, None)
 
     def expired(self, now: float) -> list[Task]:
         """Return the tasks whose deadline has come, each of them once; ending them is the caller's."""
@@ -110,7 +131,8 @@ class Scheduler:
         rows: dict[Task, Row] = {}
         copies: list[PageCopy] = []
         for task in sorted(lengths, key=self._policies.order.key):
-            gave_way = self._extend(task, lengths[task], rows, copies)
+            length = min(lengths[task], _SCORED_AT_ONCE) if task.scores_prompt else lengths[task]
+            gave_way = self._extend(task, length, rows, copies)
             for victim in gave_way:
                 rows.pop(victim, None)
             preempted += gave_way
@@ -121,8 +143,22 @@ class Scheduler:
         task = row.task
         full = self._kv.advance(task.sequence, row.length)
         self._in_flight.withdraw(task.sequence, full)
+        if row.start + row.length >= task.prompt_tokens:
+            task.scores_prompt = False
         if not task.remaining:
             task.caught_up = True
+
+    def _know(self, task: Task) -> None:
+        self._by_sequence[task.sequence] = task
+        if task.deadline is not None:
+            heapq.heappush(self._deadlines, (task.deadline, task.arrival, task))
+
+    def _has_room_for_fork(self, task: Task) -> bool:
+        key = self._policies.order.key
+        is_next = not self._waiting or key(task) < key(self._waiting[0])
+        # As in _start: it and each that runs may soon need a page.
+        has_page = self._kv.available > len(self._running)
+        return is_next and has_page and len(self._running) < self._max_num_seqs
 
     def _extend(self, task: Task, length: int, rows: dict[Task, Row], copies: list[PageCopy]) -> list[Task]:
         """Plan a task's row if it still runs, and return who had to give way for it, itself perhaps."""
@@ -164,6 +200,8 @@ class Scheduler:
         """Whether a task waits for pages that another, no less urgent, is computing."""
         if task.awaited is not None and task.awaited in self._in_flight:
             return True
+        if task.scores_prompt:  # it takes nothing from others
+            return False
         if len(self._running) >= self._max_num_seqs:  # it could not start anyway
             return False
         claim = self._in_flight.awaited(task.sequence, self._kv.found(task.sequence))
@@ -173,7 +211,9 @@ class Scheduler:
         return joins
 
     def _start(self, task: Task) -> bool:
-        if len(self._running) >= self._max_num_seqs or not self._kv.open(task.sequence):
+        if len(self._running) >= self._max_num_seqs:
+            return False
+        if not self._kv.open(task.sequence, from_scratch=task.scores_prompt):
             return False
         # Those that run grow by a page now and then. Who gave way before asks for more room than it had, or it would
         # give way again at once.

@@ -12,6 +12,8 @@ __all__ = ["Task", "TaskState"]
 class TaskState(Enum):
     """Where a task is on its way."""
 
+    NEW = "new"
+    """The scheduler does not know it yet."""
     WAITING = "waiting"
     """For a place, or for pages."""
     JOINING = "joining"
@@ -33,6 +35,8 @@ class Task:
         The smaller goes first.
     deadline : float or None
         When the task ends at the latest, on the caller's clock.
+    scores_prompt : bool
+        Whether the logits after all of its tokens are wanted, and not only after the last.
 
     Attributes
     ----------
@@ -43,22 +47,31 @@ class Task:
         Tokens of the prompt whose keys and values were there when the task first started.
     preemptions : int
         How often it gave its pages up.
+    scores_prompt : bool
+        Whether the logits after all its prompt's tokens are still wanted, so that each of them is computed.
     awaited : int or None
         The page that a joining task waits for.
     """
 
     def __init__(
-        self, sequence: CachedSequence, *, arrival: int, priority: int = 0, deadline: float | None = None
+        self,
+        sequence: CachedSequence,
+        *,
+        arrival: int,
+        priority: int = 0,
+        deadline: float | None = None,
+        scores_prompt: bool = False,
     ) -> None:
         self.sequence = sequence
         self.arrival = arrival
         self.priority = priority
         self.deadline = deadline
         self.prompt_tokens = len(sequence.tokens)
-        self.state = TaskState.WAITING
+        self.state = TaskState.NEW
         self.caught_up = False
         self.cached_tokens = 0
         self.preemptions = 0
+        self.scores_prompt = scores_prompt
         self.awaited: int | None = None
 
     @property

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from structgen.llm.answers import Answer
+from structgen.llm.answers import Answer, AnswerDelta
 from structgen.llm.calls import ToolCall
 from structgen.llm.front import LLM, generate
 from structgen.llm.generator import Generator
 
-__all__ = ["LLM", "Answer", "Generator", "ToolCall", "generate"]
+__all__ = ["LLM", "Answer", "AnswerDelta", "Generator", "ToolCall", "generate"]

@@ -2,20 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
-from dataclasses import replace
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 
 from structgen.engine.client import DeltaStream, EngineClient
-from structgen.engine.request import Delta, Request, SamplingParams
-from structgen.errors import AnswerCut, AnswerRefused, InvalidRequest
-from structgen.llm.answers import Answer
+from structgen.engine.request import Delta, Request
+from structgen.engine.sampling_params import SamplingParams
+from structgen.errors import AnswerRefused, InvalidRequest, StructgenError
+from structgen.llm.answers import Outcome
+from structgen.llm.drawing import check_retries, collect_answer, params_of_draw, refused_for_good
 from structgen.llm.forms import AnswerForm
 from structgen.llm.prompting import PromptWriter, Question
 
-__all__ = ["Asker", "check_retries", "cut_answer", "params_of_draw", "read_sampling_params", "refused_for_good"]
+__all__ = ["Asker"]
 
-_RETRY_TEMPERATURE = 0.7
+_AHEAD = 256
+"""So many answers are asked for before the first of them is there: more than engines compute at once, and a million
+prompts are not written out at once."""
+
+
+@dataclass(frozen=True)
+class _Draw:
+    """An answer on its way."""
+
+    place: int
+    """Among the answers to all questions."""
+    question: Question
+    choice: int
+    attempt: int
+    stream: DeltaStream
 
 
 class Asker:
@@ -30,37 +46,39 @@ class Asker:
     """
 
     def __init__(self, client: EngineClient, writer: PromptWriter) -> None:
-        self._client = client
+        self.client = client
         self.writer = writer
 
-    def ask(self, questions: Sequence[Question], params: SamplingParams, retries: int) -> list[Answer]:
-        """Ask all at once and return the answers in order.
+    def ask(
+        self,
+        questions: Sequence[Question],
+        params: SamplingParams,
+        retries: int,
+        note: Callable[[Outcome], None] = lambda outcome: None,
+    ) -> list[Outcome]:
+        """Ask questions of one form, many at a time, and return the outcomes in order, ``params.n`` of each question.
 
-        Answers that their form refuses are asked for again, all of them at once, with the reason shown to the model.
+        Answers that their form refuses are asked for again, with the reason shown to the model. In the place of an
+        answer that cannot be had is its error: `AnswerRefused` where it was refused ``retries`` + 1 times, `AnswerCut`
+        where the budget, a stop string or an abort ended inside it, or whatever else went wrong with its request.
+
+        Parameters
+        ----------
+        note : callable
+            Told each outcome once it is there, about in order.
 
         Raises
         ------
         InvalidRequest
-            ``retries`` is no whole number from 0 on.
-        AnswerRefused
-            An answer was refused ``retries`` + 1 times.
-        AnswerCut
-            The budget, a stop string or an abort ended inside an answer.
-        RequestError, GrammarError, GenerationError
-            A request cannot be served, or failed. The other requests are aborted then.
+            ``retries`` is no whole number from 0 on, or an answer that has a form is to begin with its prompt.
+        GrammarError, PluginError
+            The form's grammar cannot be compiled; nothing was generated.
         """
         check_retries(retries)
-        answers: dict[int, Answer] = {}
-        unanswered = dict(enumerate(questions))
-        for attempt in range(retries + 1):
-            refusals = self._try(unanswered, params, attempt, answers)
-            if not refusals:
-                return [answers[place] for place in range(len(questions))]
-            unanswered = {
-                place: unanswered[place].after_refusal(refusal.text, str(refusal))
-                for place, refusal in refusals.items()
-            }
-        raise refused_for_good(next(iter(refusals.values())), retries + 1)
+        if questions:
+            _check_echo(questions[0].form, params)
+            self.prepare(questions[0].form)
+        return _Batch(self, params, retries, note).run(questions)
 
     def stream(self, question: Question, params: SamplingParams) -> Iterator[Delta]:
         """Ask now, and return what the answer grows by as an iterator; leaving it early aborts the request.
@@ -68,10 +86,13 @@ class Asker:
         Raises
         ------
         RequestError, GrammarError
-            The request cannot be served. What fails later is raised by the iterator, except that a cut answer only
-            shows in its last delta.
+            The request cannot be served, or is for several answers. What fails later is raised by the iterator, except
+            that a cut answer only shows in its last delta.
         """
-        return self._submit(question, params, 0).checked()
+        if params.n > 1:
+            raise InvalidRequest(f"n: a stream is of one answer, not of {params.n}; give each a stream of its own")
+        _check_echo(question.form, params)
+        return self.client.submit(self.request(question, params)).checked()
 
     def prepare(self, form: AnswerForm) -> None:
         """Compile the form's grammar now.
@@ -82,92 +103,84 @@ class Asker:
             It cannot be compiled.
         """
         if form.grammar is not None:
-            self._client.prepare(form.grammar)
+            self.client.prepare(form.grammar)
 
-    def _try(
-        self, questions: dict[int, Question], params: SamplingParams, attempt: int, answers: dict[int, Answer]
-    ) -> dict[int, AnswerRefused]:
-        """Ask the questions once; put what is acceptable into ``answers`` and return the refusals."""
-        refusals: dict[int, AnswerRefused] = {}
-        params = params_of_draw(params, attempt)
-        with ExitStack() as stack:  # leaves, and so aborts, all of them when one fails
-            streams = [stack.enter_context(self._submit(question, params, attempt)) for question in questions.values()]
-            texts = [_collect(stream) for stream in streams]
-        for (place, question), answer in zip(questions.items(), texts, strict=True):
-            try:
-                answers[place] = replace(answer, value=question.form.read(answer.text))
-            except AnswerRefused as refusal:
-                refusals[place] = refusal
-        return refusals
+    def request(self, question: Question, params: SamplingParams, choice: int = 0) -> Request:
+        """Write a question as a request.
 
-    def _submit(self, question: Question, params: SamplingParams, choice: int) -> DeltaStream:
-        return self._client.submit(Request(self.writer.write(question), params, question.form.grammar, choice))
+        Raises
+        ------
+        InvalidRequest
+            The prompt cannot be written.
+        """
+        return Request(self.writer.write(question), params, question.form.grammar, choice)
 
 
-def check_retries(retries: object) -> None:
-    """Refuse what is no number of retries.
-
-    Raises
-    ------
-    InvalidRequest
-        It is not a whole number, or negative.
-    """
-    if not isinstance(retries, int) or isinstance(retries, bool) or retries < 0:
-        raise InvalidRequest(f"retries: must be a whole number of at least 0, not {retries!r}")
+def _check_echo(form: AnswerForm, params: SamplingParams) -> None:
+    if params.echo and form.grammar is not None:
+        raise InvalidRequest("echo: an answer of a form is read whole, without its prompt; leave one of them out")
 
 
-def read_sampling_params(params: object) -> SamplingParams:
-    """Return how tokens are chosen; the defaults for None.
+class _Batch:
+    """Questions that are asked together."""
 
-    Raises
-    ------
-    InvalidRequest
-        These are no ``SamplingParams``.
-    """
-    if params is None:
-        return SamplingParams()
-    if not isinstance(params, SamplingParams):
-        raise InvalidRequest(
-            f"sampling_params: expected SamplingParams(temperature=..., ...), not {type(params).__name__}"
-        )
-    return params
+    def __init__(self, asker: Asker, params: SamplingParams, retries: int, note: Callable[[Outcome], None]) -> None:
+        self._asker = asker
+        self._params = params
+        self._retries = retries
+        self._note = note
+        self._outcomes: dict[int, Outcome] = {}
+        self._pending: deque[_Draw] = deque()
 
+    def run(self, questions: Sequence[Question]) -> list[Outcome]:
+        upcoming = iter(enumerate(questions))
+        try:
+            while len(self._outcomes) < self._params.n * len(questions):
+                while len(self._pending) < _AHEAD and (following := next(upcoming, None)) is not None:
+                    self._begin(*following)
+                if self._pending:
+                    self._finish(self._pending.popleft())
+        finally:  # when something ended this early, an interrupt say
+            for draw in self._pending:
+                draw.stream.close()
+        return [self._outcomes[place] for place in range(len(self._outcomes))]
 
-def params_of_draw(params: SamplingParams, attempt: int) -> SamplingParams:
-    """How tokens of a further draw are chosen.
+    def _begin(self, number: int, question: Question) -> None:
+        first = number * self._params.n
+        try:
+            streams = self._asker.client.submit_choices(self._asker.request(question, self._params))
+        except StructgenError as error:
+            for choice in range(self._params.n):
+                self._settle(first + choice, error)
+            return
+        for choice, stream in enumerate(streams):
+            self._pending.append(_Draw(first + choice, question, choice, 0, stream))
 
-    A model that was sure of a refused answer would give it again, so that further draws leave temperature 0.
-    """
-    if attempt == 0 or params.temperature > 0:
-        return params
-    # With temperature 0 the caller asked for the same answer every time, so the noise is the same every time too.
-    return replace(params, temperature=_RETRY_TEMPERATURE, seed=params.seed or 0)
+    def _finish(self, draw: _Draw) -> None:
+        """Wait for an answer, and settle it or ask again."""
+        try:
+            answer = collect_answer(draw.stream.checked())
+            self._settle(draw.place, replace(answer, value=draw.question.form.read(answer.text)))
+        except AnswerRefused as refusal:
+            if draw.attempt < self._retries:
+                self._ask_again(draw, refusal)
+            else:
+                self._settle(draw.place, refused_for_good(refusal, self._retries + 1))
+        except StructgenError as error:
+            self._settle(draw.place, error)
 
+    def _ask_again(self, draw: _Draw, refusal: AnswerRefused) -> None:
+        attempt = draw.attempt + 1
+        params = params_of_draw(replace(self._params, n=1), attempt)
+        question = draw.question.after_refusal(refusal.text, str(refusal))
+        try:
+            # Two draws of one number are of different attempts, and so of different prompts.
+            stream = self._asker.client.submit(self._asker.request(question, params, draw.choice + attempt))
+        except StructgenError as error:
+            self._settle(draw.place, error)
+            return
+        self._pending.append(_Draw(draw.place, question, draw.choice, attempt, stream))
 
-def _collect(stream: DeltaStream) -> Answer:
-    """Return the whole answer of one request; its value is its text, not yet read."""
-    deltas = list(stream.checked())
-    text = "".join(delta.text for delta in deltas)
-    token_ids = tuple(token_id for delta in deltas for token_id in delta.token_ids)
-    last = deltas[-1]
-    if not last.complete or last.finish_reason is None or last.usage is None:
-        raise cut_answer(last, text, len(token_ids))
-    logprobs = tuple(entry for delta in deltas for entry in delta.logprobs)
-    return Answer(text, token_ids, text, last.finish_reason, last.usage, logprobs)
-
-
-def cut_answer(last: Delta, text: str, tokens: int) -> AnswerCut:
-    """Return the error of an answer that is not whole."""
-    why = {
-        "length": f"max_tokens ({tokens}) ended inside an answer; raise it",
-        "stop": "a stop string ended inside an answer; choose one that no answer contains",
-        "abort": "the answer was aborted",
-    }[last.finish_reason or "abort"]
-    return AnswerCut(f"{why}: {text[-60:]!r}", text)
-
-
-def refused_for_good(refusal: AnswerRefused, draws: int) -> AnswerRefused:
-    """Return the error of an answer that was refused in all draws; the last one's refusal is given."""
-    error = AnswerRefused(f"{draws} answers were refused; the last, {refusal.text!r}, because: {refusal}", refusal.text)
-    error.__cause__ = refusal.__cause__
-    return error
+    def _settle(self, place: int, outcome: Outcome) -> None:
+        self._outcomes[place] = outcome
+        self._note(outcome)

@@ -15,6 +15,7 @@ from structgen.errors import AnswerRefused, GrammarLimitExceeded, InvalidRequest
 from structgen.llm.calls import CallFormat, Tool, ToolCall
 from structgen.llm.instructions import describe_choices, describe_pattern, describe_schema
 from structgen.llm.json_schema import bounded_nesting, close_objects
+from structgen.llm.partial_json import JsonPlace, PartialReader
 from structgen.llm.typed_dicts import adapter_of
 
 if TYPE_CHECKING:
@@ -49,6 +50,10 @@ class AnswerForm(ABC):
         AnswerRefused
             The answer is well-formed and still not acceptable; the message says why, for the model to read.
         """
+
+    def partial(self) -> PartialReader | None:
+        """Return what reads an answer while it is written; None where there is nothing to show before its end."""
+        return None
 
 
 class TextForm(AnswerForm):
@@ -98,6 +103,10 @@ class SchemaForm(AnswerForm):
             raise AnswerRefused("The JSON is nested too deeply.", text) from error
         return value
 
+    @override
+    def partial(self) -> PartialReader:
+        return PartialReader(JsonPlace())
+
 
 class TypeForm(AnswerForm):
     """JSON that pydantic makes a value of a Python type of."""
@@ -113,6 +122,7 @@ class TypeForm(AnswerForm):
         with bounded_nesting():
             schema = close_objects(schema)
             self.instructions = describe_schema(schema)
+        self._kind = kind
         self.grammar = _schema_grammar(schema, on_unsupported)
         self._also = schema if on_unsupported == "validate" else None
 
@@ -128,6 +138,12 @@ class TypeForm(AnswerForm):
             raise AnswerRefused(validation_reason(error), text) from error
         except UnicodeEncodeError as error:  # pydantic cannot carry half a surrogate pair in a validator's message
             raise AnswerRefused(encodable(error.object), text) from error
+
+    @override
+    def partial(self) -> PartialReader:
+        from structgen.llm.partial_types import TypePlace
+
+        return PartialReader(TypePlace(self._kind))
 
 
 class CallForm(AnswerForm):

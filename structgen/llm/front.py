@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import os
 import threading
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,9 +13,12 @@ from typing_extensions import Self
 from structgen.engine.options import EngineOptions
 from structgen.engine.request import Delta, SamplingParams
 from structgen.engine.sources.catalog import DEFAULT_MODEL
-from structgen.errors import InvalidRequest
-from structgen.llm.asking import Asker, check_retries, cut_answer, read_sampling_params
+from structgen.errors import AnswerRefused, InvalidRequest
+from structgen.llm.answers import AnswerDelta
+from structgen.llm.asking import Asker
+from structgen.llm.batches import OnError, ask_all, check_on_error
 from structgen.llm.calls import Tool, as_tools, load_call_format
+from structgen.llm.drawing import check_retries, cut_answer, read_sampling_params
 from structgen.llm.forms import AnswerForm, CallForm, answer_form
 from structgen.llm.generator import Generator, as_prompts
 from structgen.llm.messages import are_conversations, read_messages
@@ -33,8 +35,9 @@ __all__ = ["LLM", "default_llm", "generate"]
 class LLM:
     """A language model that can only say what the program can use.
 
-    It may be used from several threads at once, and it is a context manager; :meth:`close` lets the engine go, as does
-    losing the last reference.
+    It may be used from several threads at once, inside a running event loop too, and it is a context manager;
+    :meth:`close` lets the engine go, as does losing the last reference. A process that is forked cannot use it, and is
+    told so by :class:`~structgen.errors.EngineClosed`; it may make one of its own.
 
     Parameters
     ----------
@@ -99,6 +102,7 @@ class LLM:
         # torch comes in here and not with the module: `import structgen` stays quick
         from structgen.engine.local_client import LocalClient
         from structgen.engine.models.loading import load_model
+        from structgen.engine.process import calm_torch
         from structgen.engine.runners import check_quantization, dtype_of, make_runner
         from structgen.engine.sources import resolve_model
         from structgen.engine.sources.console import console_progress
@@ -116,6 +120,7 @@ class LLM:
         )
         check_quantization(quantization)
         self.call_format = load_call_format(call_format)
+        calm_torch()
         with console_progress(os.fspath(model)) as progress:
             local = resolve_model(model, progress=progress)
         loaded = load_model(local, dtype=dtype_of(quantization, dtype))
@@ -143,6 +148,8 @@ class LLM:
         show_schema: bool = True,
         return_details: bool = False,
         on_unsupported: str = "error",
+        on_error: OnError = "raise",
+        progress: bool | None = None,
     ) -> Any:
         """Answer one prompt or a list of them.
 
@@ -174,20 +181,29 @@ class LLM:
             What is done where the schema has a keyword that no grammar holds exactly (``uniqueItems`` over objects, a
             pattern with backreferences): it is refused; or the grammar leaves it out, and the finished answer is
             validated and drawn again as often as ``retries`` says.
+        on_error : {"raise", "return"}
+            What is done where an answer cannot be had. No other answer is lost by it: all are tried, and then either
+            the error is raised, or it is returned in the answer's place. With several answers what is raised is
+            :class:`~structgen.errors.BatchFailed`, whose ``results`` are what would have been returned.
+        progress : bool, optional
+            Whether to draw a bar on standard error; left out, there is one for several answers on a terminal.
 
         Returns
         -------
         object or list
             The value for one prompt, values in the order of the prompts for a list; text when no form is asked for.
+            With ``sampling_params.n`` above 1 there is a list of values for each prompt.
 
         Raises
         ------
         GrammarError
-            The schema or pattern is malformed, cannot be met, or uses what is not supported.
+            The schema or pattern is malformed, cannot be met, or uses what is not supported; nothing was generated.
         InvalidRequest, PromptTooLong, BudgetTooSmall
-            The request cannot be served as asked; nothing was generated.
+            The request cannot be served as asked.
         AnswerCut, AnswerRefused, GenerationError
             There is no whole, valid answer.
+        BatchFailed
+            Some of several answers failed for one of the last two reasons.
         """
         return Generator(self._asker, answer_form(schema, regex, choice, on_unsupported))(
             prompts,
@@ -196,6 +212,8 @@ class LLM:
             chat_template=chat_template,
             show_schema=show_schema,
             return_details=return_details,
+            on_error=on_error,
+            progress=progress,
         )
 
     def chat(
@@ -211,6 +229,8 @@ class LLM:
         show_schema: bool = True,
         return_details: bool = False,
         on_unsupported: str = "error",
+        on_error: OnError = "raise",
+        progress: bool | None = None,
     ) -> Any:
         """Answer one conversation or a list of them.
 
@@ -221,7 +241,7 @@ class LLM:
         tools : sequence, optional
             Functions under ``@structgen.tool``, or OpenAI tool dictionaries. The answer is then one validated
             :class:`~structgen.llm.ToolCall`; ``call.run()`` runs it.
-        schema, regex, choice, sampling_params, retries, show_schema, return_details, on_unsupported
+        schema, regex, choice, sampling_params, retries, show_schema, return_details, on_unsupported, on_error, progress
             As in :meth:`generate`, as are what is returned and raised.
         """
         several = are_conversations(messages)
@@ -233,9 +253,16 @@ class LLM:
         questions = [
             Question(form, messages=tuple(conversation), tools=offered, show_form=show_schema) for conversation in read
         ]
-        answers = self._asker.ask(questions, read_sampling_params(sampling_params), retries)
-        found = answers if return_details else [answer.value for answer in answers]
-        return found if several else found[0]
+        return ask_all(
+            self._asker,
+            questions,
+            several=several,
+            sampling_params=sampling_params,
+            retries=retries,
+            return_details=return_details,
+            on_error=on_error,
+            progress=progress,
+        )
 
     def stream(
         self,
@@ -252,16 +279,17 @@ class LLM:
     ) -> Iterator[Any]:
         """Answer a prompt or one conversation, and yield the text as it comes.
 
-        The text is held to its form, and not validated beyond it: there is no ``on_unsupported`` here. Closing the
-        iterator aborts the request. Everything that can be known to be wrong is raised by this call and not by the
-        first ``next``.
+        The text is held to its form; what its grammar does not hold is only seen at the end, and nothing is drawn
+        again: there are no ``retries`` and no ``on_unsupported`` here. Closing the iterator aborts the request.
+        Everything that can be known to be wrong is raised by this call and not by the first ``next``.
 
         Parameters
         ----------
         prompt : str or sequence of messages
             As in :meth:`generate` or :meth:`chat`.
         return_details : bool
-            True: :class:`~structgen.engine.request.Delta` objects come; a cut answer shows in the last one.
+            True: :class:`~structgen.llm.AnswerDelta` objects come, with the value so far; a cut answer shows in the
+            last one.
         schema, regex, choice, tools, sampling_params, chat_template, show_schema
             As in :meth:`generate` and :meth:`chat`.
 
@@ -269,6 +297,8 @@ class LLM:
         ------
         AnswerCut
             With ``return_details=False``, after the last piece of an answer that the budget or a stop string cut.
+        AnswerRefused
+            With ``return_details=True``, after the last delta of an answer that the type's validators refuse.
         """
         form, offered = self._form(schema, regex, choice, tools)
         if isinstance(prompt, str) and not offered:
@@ -277,7 +307,7 @@ class LLM:
             messages = [{"role": "user", "content": prompt}] if isinstance(prompt, str) else prompt
             question = Question(form, messages=tuple(read_messages(messages)), tools=offered, show_form=show_schema)
         deltas = self._asker.stream(question, read_sampling_params(sampling_params))
-        return deltas if return_details else _texts(deltas)
+        return _values(form, deltas) if return_details else _texts(deltas)
 
     def generator(
         self,
@@ -328,6 +358,25 @@ class LLM:
         return CallForm(offered, self.call_format, shown_by_template=self.prompt_writer.knows_tools), tuple(offered)
 
 
+def _values(form: AnswerForm, deltas: Iterator[Delta]) -> Iterator[AnswerDelta]:
+    reader = form.partial()
+    pieces: list[str] = []
+    refusal = None
+    for delta in deltas:
+        pieces.append(delta.text)
+        if reader is not None:
+            reader.feed(delta.text)
+        value = None if reader is None else reader.value
+        if delta.finished and delta.complete:
+            try:
+                value = form.read("".join(pieces))
+            except AnswerRefused as error:
+                refusal = error
+        yield AnswerDelta(**vars(delta), value=value)
+    if refusal is not None:
+        raise refusal
+
+
 def _texts(deltas: Iterator[Delta]) -> Iterator[str]:
     pieces: list[str] = []
     tokens = 0
@@ -340,18 +389,31 @@ def _texts(deltas: Iterator[Delta]) -> Iterator[str]:
             raise cut_answer(delta, "".join(pieces), tokens)
 
 
-_default_lock = threading.Lock()
+class _Default:
+    """The default model, loaded at the first use and then kept, in each process anew."""
+
+    def __init__(self) -> None:
+        self._forget()
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(after_in_child=self._forget)
+
+    def get(self) -> LLM:
+        with self._lock:  # so that two threads do not both load it
+            if self._llm is None:
+                self._llm = LLM()
+            return self._llm
+
+    def _forget(self) -> None:
+        self._lock = threading.Lock()
+        self._llm: LLM | None = None
 
 
-@functools.cache
-def _load_default() -> LLM:
-    return LLM()
+_default = _Default()
 
 
 def default_llm() -> LLM:
     """Return the model that :func:`generate` asks: the default one, loaded at the first use and then kept."""
-    with _default_lock:  # so that two threads do not both load it
-        return _load_default()
+    return _default.get()
 
 
 def generate(prompts: str | Sequence[str], **options: Any) -> Any:
@@ -362,4 +424,5 @@ def generate(prompts: str | Sequence[str], **options: Any) -> Any:
     answer_form(*forms, on_unsupported=options.get("on_unsupported", "error"))
     read_sampling_params(options.get("sampling_params"))
     check_retries(options.get("retries", 0))
+    check_on_error(options.get("on_error", "raise"))
     return default_llm().generate(prompts, **options)

@@ -7,7 +7,8 @@ from typing import Any
 
 from structgen.engine.request import SamplingParams
 from structgen.errors import InvalidRequest
-from structgen.llm.asking import Asker, read_sampling_params
+from structgen.llm.asking import Asker
+from structgen.llm.batches import OnError, ask_all
 from structgen.llm.forms import AnswerForm
 
 __all__ = ["Generator", "as_prompts"]
@@ -37,27 +38,40 @@ class Generator:
         chat_template: bool = True,
         show_schema: bool = True,
         return_details: bool = False,
+        on_error: OnError = "raise",
+        progress: bool | None = None,
     ) -> Any:
         """Answer one prompt or a list of them; everything is as in :meth:`structgen.LLM.generate`."""
         questions = [
             self._asker.writer.question(prompt, self._form, chat_template=chat_template, show_form=show_schema)
             for prompt in as_prompts(prompts)
         ]
-        answers = self._asker.ask(questions, read_sampling_params(sampling_params), retries)
-        found = answers if return_details else [answer.value for answer in answers]
-        return found[0] if isinstance(prompts, str) else found
+        return ask_all(
+            self._asker,
+            questions,
+            several=not isinstance(prompts, str),
+            sampling_params=sampling_params,
+            retries=retries,
+            return_details=return_details,
+            on_error=on_error,
+            progress=progress,
+        )
 
 
-def as_prompts(prompts: object) -> list[object]:
-    """Return one prompt or several as a list of them; each is read when it is written for the model.
+def as_prompts(prompts: object) -> list[str]:
+    """Return one prompt or several as a list of them.
 
     Raises
     ------
     InvalidRequest
-        This is neither a text nor a list.
+        This is neither a text nor a list of texts; of a list the place is named.
     """
     if isinstance(prompts, str):
         return [prompts]
     if not isinstance(prompts, Iterable) or isinstance(prompts, (bytes, Mapping)):
         raise InvalidRequest(f"prompts: expected a string or a list of strings, not {type(prompts).__name__}")
-    return list(prompts)
+    found = list(prompts)
+    for place, prompt in enumerate(found):
+        if not isinstance(prompt, str):
+            raise InvalidRequest(f"prompts[{place}]: expected a string, not {type(prompt).__name__}")
+    return found

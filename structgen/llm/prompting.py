@@ -78,17 +78,9 @@ class PromptWriter:
         """Whether the template shows tools itself."""
 
     def question(
-        self, prompt: object, form: AnswerForm, *, chat_template: bool = True, show_form: bool = True
+        self, prompt: str, form: AnswerForm, *, chat_template: bool = True, show_form: bool = True
     ) -> Question:
-        """Return the question that a prompt asks: a user's message where there is a template, raw text else.
-
-        Raises
-        ------
-        InvalidRequest
-            The prompt is no string.
-        """
-        if not isinstance(prompt, str):
-            raise InvalidRequest(f"prompts: expected a string, not {type(prompt).__name__}")
+        """Return the question that a prompt asks: a user's message where there is a template, raw text else."""
         if chat_template and self._template is not None:
             return Question(form, messages=({"role": "user", "content": prompt},), show_form=show_form)
         return Question(form, text=prompt, show_form=show_form)

@@ -17,8 +17,8 @@ from structgen.server.errors import ApiError, api_error, install_error_handlers
 from structgen.server.planning import plan_completion
 from structgen.server.requests import ChatCompletionRequest
 from structgen.server.responses import ChatCompletionChunk, Model, ModelList
-from structgen.server.running import run_turns, start_turns
-from structgen.server.turns import Turn
+from structgen.server.running import run_turns
+from structgen.server.turns import Turn, start_turns
 
 __all__ = ["create_app"]
 
@@ -85,9 +85,7 @@ class _Routes:
     def _begin(self, body: ChatCompletionRequest) -> tuple[list[Turn], int]:
         """Plan and start the answers: everything that can be wrong with a request is raised here."""
         plan = plan_completion(self._llm, body)
-        turns = [Turn(self._llm, plan, choice) for choice in range(body.n)]
-        start_turns(turns)
-        return turns, len(plan.prompt_token_ids)
+        return start_turns(self._llm, plan, body.n), len(plan.prompt_token_ids)
 
 
 async def _server_sent(chunks: AsyncIterator[ChatCompletionChunk]) -> AsyncIterator[str]:

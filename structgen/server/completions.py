@@ -169,6 +169,7 @@ class Reply:
             TokenLogprob(
                 **self._named(entry.token_id, entry.logprob).model_dump(),
                 top_logprobs=[self._named(token_id, logprob) for token_id, logprob in entry.top],
+                allowed_mass=entry.allowed_mass,
             )
             for entry in entries
         ]

@@ -165,6 +165,7 @@ def _sampling_params(request: ChatCompletionRequest) -> SamplingParams:
         repetition_penalty=request.repetition_penalty,
         logit_bias=_logit_bias(request),
         logprobs=(request.top_logprobs or 0) if request.logprobs else None,
+        allowed_mass=request.allowed_mass,
         ignore_eos=request.ignore_eos,
     )
 

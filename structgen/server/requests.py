@@ -1,8 +1,9 @@
 """What a client may send to ``/v1/chat/completions``: OpenAI's fields, and a few of our own.
 
-Beyond OpenAI there are ``top_k``, ``min_p``, ``min_tokens``, ``repetition_penalty`` and ``ignore_eos``, as
-:class:`~structgen.SamplingParams` has them. A field that is ``null`` counts as left out. A field that is not here is
-refused and never ignored; those of :data:`HARMLESS_FIELDS` are taken and have no effect on the answer.
+Beyond OpenAI there are ``top_k``, ``min_p``, ``min_tokens``, ``repetition_penalty``, ``ignore_eos`` and, with
+``logprobs``, ``allowed_mass``, as :class:`~structgen.SamplingParams` has them. A field that is ``null`` counts as left
+out. A field that is not here is refused and never ignored; those of :data:`HARMLESS_FIELDS` are taken and have no
+effect on the answer.
 
 ``stop`` counts for the content, also where it is held to a schema: a stop string inside it cuts the JSON there. It
 never cuts a tool call. A schema is shown to the model in its system message, as are tools.
@@ -221,6 +222,7 @@ class ChatCompletionRequest(_HarmlessFields):
     model: str
     messages: list[Message] = Field(min_length=1)
 
+    allowed_mass: bool = False
     frequency_penalty: float = 0.0
     ignore_eos: bool = False
     logit_bias: dict[str, float] = Field(default_factory=dict[str, float])
@@ -260,6 +262,8 @@ class ChatCompletionRequest(_HarmlessFields):
             raise ValueError("stream_options: only with stream=true")
         if self.top_logprobs is not None and not self.logprobs:
             raise ValueError("top_logprobs: only with logprobs=true")
+        if self.allowed_mass and not self.logprobs:
+            raise ValueError("allowed_mass: only with logprobs=true")
         both = (self.max_tokens, self.max_completion_tokens)
         if None not in both and both[0] != both[1]:
             raise ValueError(f"max_tokens and max_completion_tokens differ: {both[0]} and {both[1]}; give one of them")

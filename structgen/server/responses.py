@@ -52,9 +52,10 @@ class TopLogprob(_Body):
 
 
 class TokenLogprob(TopLogprob):
-    """A token of the answer."""
+    """A token of the answer; ``allowed_mass`` is the probability of all tokens that its grammar left, if asked for."""
 
     top_logprobs: list[TopLogprob]
+    allowed_mass: float | None = None
 
 
 class Logprobs(_Body):

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import AsyncIterator, Sequence
-from functools import partial
 
 import anyio
 from anyio.to_thread import run_sync
@@ -12,24 +12,10 @@ from starlette.requests import Request
 
 from structgen.server.turns import Ended, Event, Turn
 
-__all__ = ["run_turns", "start_turns"]
+__all__ = ["run_turns"]
 
-
-def start_turns(turns: Sequence[Turn]) -> None:
-    """Start all of them or, when one cannot be started, none.
-
-    Raises
-    ------
-    StructgenError
-        As :meth:`Turn.start` does.
-    """
-    try:
-        for turn in turns:
-            turn.start()
-    except BaseException:
-        for turn in turns:
-            turn.abort()
-        raise
+_AHEAD = 64
+"""So many events wait for a client that does not read them."""
 
 
 def run_turns(turns: Sequence[Turn], request: Request) -> AsyncIterator[tuple[int, Event]]:
@@ -44,13 +30,13 @@ def run_turns(turns: Sequence[Turn], request: Request) -> AsyncIterator[tuple[in
     StructgenError
         From the iteration: a turn could not be finished.
     """
-    events: asyncio.Queue[tuple[int, Event | Exception]] = asyncio.Queue()
-    tasks = [asyncio.create_task(_abort_when_gone(request, turns)), *_read_on_threads(turns, events)]
+    events = _EventQueue()
+    tasks = [asyncio.create_task(_abort_when_gone(request, turns, events)), *_read_on_threads(turns, events)]
     return _iterate(turns, events, tasks)
 
 
 async def _iterate(
-    turns: Sequence[Turn], events: asyncio.Queue[tuple[int, Event | Exception]], tasks: Sequence[asyncio.Task[None]]
+    turns: Sequence[Turn], events: _EventQueue, tasks: Sequence[asyncio.Task[None]]
 ) -> AsyncIterator[tuple[int, Event]]:
     watcher, *readers = tasks
     try:
@@ -62,6 +48,7 @@ async def _iterate(
             open_turns -= isinstance(event, Ended)
             yield place, event
     finally:
+        events.leave()
         watcher.cancel()
         for turn in turns:
             turn.abort()
@@ -69,24 +56,52 @@ async def _iterate(
             await asyncio.gather(watcher, *readers, return_exceptions=True)
 
 
-def _read_on_threads(
-    turns: Sequence[Turn], events: asyncio.Queue[tuple[int, Event | Exception]]
-) -> list[asyncio.Task[None]]:
-    put = partial(asyncio.get_running_loop().call_soon_threadsafe, events.put_nowait)
-
+def _read_on_threads(turns: Sequence[Turn], events: _EventQueue) -> list[asyncio.Task[None]]:
     def read(place: int, turn: Turn) -> None:
         try:
             for event in turn.events():
-                put((place, event))
+                events.put(place, event)
         except Exception as error:  # raised again where the events are read
-            put((place, error))
+            events.put(place, error)
 
     limiter = anyio.CapacityLimiter(len(turns))  # not the shared one: long answers would use it up
     return [asyncio.create_task(run_sync(read, place, turn, limiter=limiter)) for place, turn in enumerate(turns)]
 
 
-async def _abort_when_gone(request: Request, turns: Sequence[Turn]) -> None:
+class _EventQueue:
+    """Events from threads to the event loop, few at a time.
+
+    Where a client does not read, its threads wait here, and the engine puts together what they do not take.
+    """
+
+    def __init__(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._events: asyncio.Queue[tuple[int, Event | Exception]] = asyncio.Queue()
+        self._room = threading.Semaphore(_AHEAD)
+        self._left = False
+
+    def put(self, place: int, event: Event | Exception) -> None:
+        """Leave an event of a turn, from any thread; waits for room while somebody is there to make it."""
+        self._room.acquire()
+        if self._left:
+            self._room.release()  # for the next that waits
+        self._loop.call_soon_threadsafe(self._events.put_nowait, (place, event))
+
+    async def get(self) -> tuple[int, Event | Exception]:
+        """Take the next event and its turn's number."""
+        found = await self._events.get()
+        self._room.release()
+        return found
+
+    def leave(self) -> None:
+        """Say that the client is gone, so that nobody waits for it any more."""
+        self._left = True
+        self._room.release()
+
+
+async def _abort_when_gone(request: Request, turns: Sequence[Turn], events: _EventQueue) -> None:
     while (await request.receive())["type"] != "http.disconnect":
         continue
+    events.leave()
     for turn in turns:
         turn.abort()

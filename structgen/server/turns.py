@@ -8,19 +8,18 @@ from typing import TypeAlias
 
 from structgen.engine.client import DeltaStream
 from structgen.engine.request import Delta, GrammarSpec, Request, SamplingParams, TokenLogprobs
+from structgen.engine.sampling_params import MAX_CHOICES
 from structgen.errors import AnswerRefused, BudgetTooSmall, PromptTooLong
 from structgen.llm import LLM
-from structgen.llm.asking import params_of_draw, refused_for_good
 from structgen.llm.calls import CallDelta
+from structgen.llm.drawing import params_of_draw, refused_for_good
 from structgen.server.planning import Plan
 from structgen.server.responses import FinishReason
 
-__all__ = ["Ended", "Event", "TextPiece", "Turn"]
+__all__ = ["Ended", "Event", "TextPiece", "Turn", "start_turns"]
 
 _DRAWS = 3
 """So often a text that must be validated is drawn at most."""
-_CHOICES = 1 << 16
-"""More than a request can have, so that all draws of all of them are different ones."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +43,23 @@ class Ended:
 Event: TypeAlias = TextPiece | CallDelta | Ended
 
 
+def start_turns(llm: LLM, plan: Plan, n: int) -> list[Turn]:
+    """Start ``n`` answers of one plan; what is wrong with their request is raised here, and none is started.
+
+    Raises
+    ------
+    RequestError, GrammarError
+        As :meth:`structgen.engine.client.EngineClient.submit_choices` does.
+    """
+    params, grammar = replace(plan.sampling_params, n=n), plan.content_grammar
+    if plan.must_call:
+        params, grammar = replace(params, stop=()), plan.call_grammar
+    elif plan.call_grammar is not None:
+        params = replace(params, stop=(*params.stop_strings, _opening_tag(llm)))
+    streams = llm.client.submit_choices(Request(plan.prompt_token_ids, params, grammar))
+    return [Turn(llm, plan, choice, deltas) for choice, deltas in enumerate(streams)]
+
+
 class Turn:
     """One of the ``n`` answers to a request.
 
@@ -59,34 +75,19 @@ class Turn:
         What to generate.
     choice : int
         The number of the answer among the ``n``.
+    deltas : DeltaStream
+        Of its first request.
     """
 
-    def __init__(self, llm: LLM, plan: Plan, choice: int) -> None:
+    def __init__(self, llm: LLM, plan: Plan, choice: int, deltas: DeltaStream) -> None:
         self._llm = llm
         self._plan = plan
         self._choice = choice
+        self._deltas = deltas
         self._token_ids: list[int] = []
         self._cached_tokens: int | None = None
-        self._request_id: str | None = None
         self._aborted = False
-        self._opening_tag = llm.call_format.opening.strip()
-
-    def start(self) -> None:
-        """Submit the request; what is wrong with it is raised here.
-
-        Raises
-        ------
-        RequestError, GrammarError
-            As :meth:`structgen.engine.client.EngineClient.submit` does.
-        """
-        plan, params = self._plan, self._plan.sampling_params
-        if plan.must_call:
-            self._deltas = self._submit(plan.prompt_token_ids, replace(params, stop=()), plan.call_grammar)
-        elif plan.call_grammar is not None:
-            stop = (*params.stop_strings, self._opening_tag)
-            self._deltas = self._submit(plan.prompt_token_ids, replace(params, stop=stop), None)
-        else:
-            self._deltas = self._submit(plan.prompt_token_ids, params, plan.content_grammar)
+        self._opening_tag = _opening_tag(llm)
 
     def events(self) -> Iterator[Event]:
         """What the answer grows by, to its end; blocks while the engine computes.
@@ -105,18 +106,15 @@ class Turn:
     def abort(self) -> None:
         """End the answer soon, from any thread; its events then end as well."""
         self._aborted = True
-        if self._request_id is not None:
-            self._llm.client.abort(self._request_id)
+        self._llm.client.abort(self._deltas.request_id)
 
     def _submit(
         self, prompt_token_ids: tuple[int, ...], params: SamplingParams, grammar: GrammarSpec | None, draw: int = 0
-    ) -> DeltaStream:
-        request = Request(prompt_token_ids, params, grammar, self._choice + _CHOICES * draw)
-        deltas = self._llm.client.submit(request)
-        self._request_id = request.request_id
+    ) -> None:
+        request = Request(prompt_token_ids, params, grammar, self._choice + MAX_CHOICES * draw)
+        self._deltas = self._llm.client.submit(request)
         if self._aborted:  # between two requests: abort() has seen the first one's id
             self._llm.client.abort(request.request_id)
-        return deltas
 
     def _received(self) -> Iterator[Delta]:
         for delta in self._deltas.checked():
@@ -145,7 +143,7 @@ class Turn:
                     raise refused_for_good(refusal, draw) from None
             self._token_ids.clear()
             params = params_of_draw(self._plan.sampling_params, draw)
-            self._deltas = self._submit(self._plan.prompt_token_ids, params, self._plan.content_grammar, draw)
+            self._submit(self._plan.prompt_token_ids, params, self._plan.content_grammar, draw)
             deltas = list(self._received())
         logprobs = tuple(entry for delta in deltas for entry in delta.logprobs)
         yield TextPiece("".join(delta.text for delta in deltas), logprobs)
@@ -183,7 +181,7 @@ class Turn:
             yield self._end("length")
             return
         try:
-            self._deltas = self._submit(
+            self._submit(
                 (*plan.prompt_token_ids, *opened.ids), replace(params, stop=(), max_tokens=left), plan.call_grammar
             )
         except (BudgetTooSmall, PromptTooLong):  # no call fits in what is left
@@ -201,3 +199,7 @@ class Turn:
 
     def _end(self, finish_reason: FinishReason) -> Ended:
         return Ended(finish_reason, len(self._token_ids), self._cached_tokens or 0)
+
+
+def _opening_tag(llm: LLM) -> str:
+    return llm.call_format.opening.strip()

@@ -11,15 +11,15 @@ import time
 import numpy as np
 import pytest
 import torch
+from deltas import gather
 
 from structgen.engine.local_client import LocalClient
-from structgen.engine.models.loading import load_model
 from structgen.engine.options import EngineOptions
 from structgen.engine.paged_torch import TorchPagedRunner
 from structgen.engine.request import GrammarSpec, Request, SamplingParams
 from structgen.engine.runner import TorchRunner
 from structgen.errors import BudgetTooSmall, EngineClosed, GenerationError, InvalidRequest, PromptTooLong
-from structgen.grammars import TokenVocabulary, compile_json_schema
+from structgen.grammars import compile_json_schema
 
 PROMPT = tuple(range(40, 60))
 BAD_TOKEN = 77
@@ -48,18 +48,6 @@ class WatchedRunner(TorchPagedRunner):
         return super().run(batch)
 
 
-@pytest.fixture(scope="module")
-def loaded(tiny_folder):
-    return load_model(tiny_folder)
-
-
-@pytest.fixture(scope="module")
-def vocabulary(loaded):
-    return TokenVocabulary.from_tokenizer(
-        loaded.tokenizer, eos_token_ids=loaded.eos_token_ids, size=loaded.description.vocab_size
-    )
-
-
 @pytest.fixture
 def runner(loaded):
     return WatchedRunner(loaded)
@@ -71,14 +59,8 @@ def client(runner, vocabulary):
         yield client
 
 
-def finish(stream):
-    deltas = list(stream)
-    token_ids = tuple(token_id for delta in deltas for token_id in delta.token_ids)
-    return "".join(delta.text for delta in deltas), token_ids, deltas[-1]
-
-
 def ask(client, prompt=PROMPT, params=WARM, grammar=None, **options):
-    return finish(client.submit(Request(prompt, params, grammar, **options)))
+    return gather(client.submit(Request(prompt, params, grammar, **options)))
 
 
 def test_the_same_seed_gives_the_same_answer_whoever_else_is_running(client):
@@ -119,7 +101,7 @@ def test_running_requests_share_their_steps(client, runner):
     params = SamplingParams(temperature=1, seed=3, max_tokens=16, ignore_eos=True)
     streams = [client.submit(Request(PROMPT[n:], params)) for n in range(3)]
     for stream in streams:
-        finish(stream)
+        gather(stream)
     assert len(runner.steps) < 16 + 4
     assert sum(len(rows) == 3 for rows in runner.steps) > 12
 
@@ -128,8 +110,8 @@ def test_a_long_prompt_is_cut_and_keeps_nobody_waiting(runner, vocabulary):
     long_prompt = PROMPT * 15  # 300 tokens
     with LocalClient(runner, vocabulary, EngineOptions(max_num_batched_tokens=64)) as client:
         long, short = client.submit(Request(long_prompt, WARM)), client.submit(Request(PROMPT[::-1], WARM))
-        finish(short)
-        finish(long)
+        gather(short)
+        gather(long)
     lengths = [sum(map(len, rows)) for rows in runner.steps]
     assert max(lengths) == 64
     first_of_short = next(step for step, rows in enumerate(runner.steps) if PROMPT[::-1] in rows)
@@ -140,7 +122,7 @@ def test_no_more_requests_run_at_once_than_allowed(runner, vocabulary):
     endless = SamplingParams(temperature=1, seed=3, max_tokens=16, ignore_eos=True)
     with LocalClient(runner, vocabulary, EngineOptions(max_num_seqs=2)) as client:
         streams = [client.submit(Request(PROMPT[n:], endless)) for n in range(5)]
-        assert all(finish(stream)[2].finish_reason == "length" for stream in streams)
+        assert all(gather(stream)[2].finish_reason == "length" for stream in streams)
     assert max(map(len, runner.steps)) == 2
 
 
@@ -148,12 +130,12 @@ def test_a_fault_ends_its_own_request_and_nothing_else(client):
     expected = ask(client)[1]
     good = client.submit(Request(PROMPT, WARM))
     bad = client.submit(Request((BAD_TOKEN,), WARM))
-    _, token_ids, last = finish(bad)
+    _, token_ids, last = gather(bad)
     assert isinstance(last.error, GenerationError)
     assert "on fire" in str(last.error)
     assert isinstance(last.error.__cause__, ArithmeticError)
     assert (token_ids, last.finish_reason) == ((), None)
-    assert finish(good)[1] == expected
+    assert gather(good)[1] == expected
 
 
 def test_an_aborted_request_ends_and_the_others_go_on(client):
@@ -164,7 +146,7 @@ def test_an_aborted_request_ends_and_the_others_go_on(client):
     client.abort(request.request_id)
     *_, last = stream
     assert (last.finish_reason, last.complete) == ("abort", False)
-    assert finish(other)[2].finish_reason in ("stop", "length")
+    assert gather(other)[2].finish_reason in ("stop", "length")
 
 
 def test_leaving_a_stream_aborts_its_request(client, runner):
@@ -212,9 +194,9 @@ def test_token_ids_outside_the_vocabulary_are_refused(client, vocabulary):
 
 def test_a_request_id_in_use_is_refused(client):
     with client.submit(Request(PROMPT, WARM, request_id="one")) as first:
-        last = finish(client.submit(Request(PROMPT, WARM, request_id="one")))[2]
+        last = gather(client.submit(Request(PROMPT, WARM, request_id="one")))[2]
         assert isinstance(last.error, InvalidRequest)
-        assert finish(first)[2].error is None
+        assert gather(first)[2].error is None
 
 
 @pytest.mark.parametrize("seed", range(8))

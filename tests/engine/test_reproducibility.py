@@ -9,10 +9,8 @@ import pytest
 
 from structgen.engine.cpu.runner import CpuRunner
 from structgen.engine.local_client import LocalClient
-from structgen.engine.models.loading import load_model
 from structgen.engine.options import EngineOptions
 from structgen.engine.request import GrammarSpec, Request, SamplingParams
-from structgen.grammars import TokenVocabulary
 
 SCHEDULES = 12
 SYSTEM = tuple(random.Random(1).choices(range(40, 300), k=90))
@@ -26,18 +24,6 @@ class Schedule(NamedTuple):
     max_num_batched_tokens: int
     cache_tokens: int
     order: int
-
-
-@pytest.fixture(scope="module")
-def loaded(tiny_folder):
-    return load_model(tiny_folder)
-
-
-@pytest.fixture(scope="module")
-def vocabulary(loaded):
-    return TokenVocabulary.from_tokenizer(
-        loaded.tokenizer, eos_token_ids=loaded.eos_token_ids, size=loaded.description.vocab_size
-    )
 
 
 def requests():

@@ -38,22 +38,37 @@ class Engine:
         self.scheduler = Scheduler(self.kv, max_num_seqs=max_num_seqs, max_num_batched_tokens=max_num_batched_tokens)
         self.memory = PagedMemory(self.kv)
         self.left = {}
-        self.done = []
+        self.followers = {}
         self.ends = {}
         self.steps = 0
         self.prompt_tokens_computed = 0
 
-    def submit(self, prompt, answer=1, *, priority=0, deadline=None, salt=""):
-        sequence = self.kv.new_sequence(list(prompt), salt)
-        task = Task(sequence, arrival=len(self.left) + len(self.ends), priority=priority, deadline=deadline)
-        self.left[task] = answer
-        self.scheduler.submit(task)
+    @property
+    def known(self):
+        return len(self.left) + len(self.ends) + sum(map(len, self.followers.values()))
+
+    def submit(self, prompt, answer=1, *, choices=1, priority=0, deadline=None, salt=""):
+        """With several choices the others follow the first, which is returned, until its prompt is computed."""
+        first = self.known
+        task, *followers = (
+            Task(self.kv.new_sequence(list(prompt), salt), arrival=first + n, priority=priority, deadline=deadline)
+            for n in range(choices)
+        )
+        self._lead(task, followers, answer)
         return task
+
+    def _lead(self, task, followers, answer):
+        self.left[task] = answer
+        self.followers[task] = [(follower, answer) for follower in followers]
+        self.scheduler.submit(task)
 
     def end(self, task, why="aborted"):
         self.scheduler.end(task)
         del self.left[task]
         self.ends[task] = (why, self.steps)
+        if orphans := self.followers.pop(task):
+            (heir, answer), *others = orphans
+            self._lead(heir, [other for other, _ in others], answer)
 
     def step(self):
         plan = self.scheduler.schedule()
@@ -71,8 +86,17 @@ class Engine:
         for row in plan.rows:
             self.scheduler.computed(row)
             if not row.task.remaining:
+                self._share(row.task)
                 self._generate(row.task)
         return plan
+
+    def _share(self, leader):
+        followers, self.followers[leader] = self.followers[leader], []
+        for task, answer in followers:
+            self.scheduler.fork(task, leader)
+            happened[f"forked and {task.state.value}"] += 1
+            self.left[task], self.followers[task] = answer, []
+            self._generate(task)
 
     def _generate(self, task):
         self.left[task] -= 1
@@ -110,13 +134,14 @@ class TasksUnderLoad(RuleBasedStateMachine):
         patience=st.none() | st.integers(1, 40),
         salt=st.sampled_from(["", "", "other"]),
         together=st.integers(1, 4),
+        choices=st.sampled_from([1, 1, 1, 2, 4]),
     )
-    def arrive(self, shared, own, answer, priority, patience, salt, together):
+    def arrive(self, shared, own, answer, priority, patience, salt, together, choices):
         deadline = None if patience is None else self.now + patience
         for _ in range(together):
-            number = len(self.engine.left) + len(self.engine.ends)
+            number = self.engine.known
             prompt = [number // 8] * shared + [2000 + number] * own
-            self.engine.submit(prompt, answer, priority=priority, deadline=deadline, salt=salt)
+            self.engine.submit(prompt, answer, choices=choices, priority=priority, deadline=deadline, salt=salt)
 
     @precondition(lambda self: self.engine.left)
     @rule(choice=st.integers(0, 99))
@@ -130,10 +155,11 @@ class TasksUnderLoad(RuleBasedStateMachine):
     def go_on(self, steps):
         for _ in range(steps):
             self.now += 1
-            for task in self.engine.scheduler.expired(self.now):
-                assert task.deadline <= self.now
-                happened["too late"] += 1
-                self.engine.end(task)
+            while late := self.engine.scheduler.expired(self.now):  # who waited behind one of them may come up too
+                assert all(task.deadline <= self.now for task in late)
+                happened["too late"] += len(late)
+                for task in late:
+                    self.engine.end(task)
             plan = self.engine.step()
             happened["preempted"] += len(plan.preempted)
             happened["steps"] += 1
@@ -148,7 +174,10 @@ class TasksUnderLoad(RuleBasedStateMachine):
 
     def teardown(self):
         """Whatever came, all is done in the end, and nobody holds a page."""
-        work = sum(len(task.sequence.tokens) + left for task, left in self.engine.left.items())
+        work = sum(
+            (len(task.sequence.tokens) + left) * (1 + len(self.engine.followers[task]))
+            for task, left in self.engine.left.items()
+        )
         self.engine.run(limit=self.engine.steps + 20 * work + 1)
         happened["done"] += sum(why == "done" for why, _ in self.engine.ends.values())
         assert all(pool.held == 0 for pool in self.engine.kv.pools)
@@ -162,7 +191,7 @@ def test_every_task_is_done_unless_it_was_ended():
     run_state_machine_as_test(TasksUnderLoad, settings=settings(LOAD, derandomize=True))
     print(dict(happened))
     states = {f"aborted while {state.value}" for state in (TaskState.WAITING, TaskState.JOINING, TaskState.RUNNING)}
-    assert happened.keys() >= {*states, "too late", "done"}
+    assert happened.keys() >= {*states, "too late", "done", "forked and running", "forked and waiting"}
     assert happened["preempted"] > 0
 
 
@@ -303,6 +332,40 @@ def test_a_sequence_as_long_as_all_pages_runs_alone():
     tasks = [engine.submit([n] * 20, 20) for n in range(3)]
     engine.run()
     assert all(engine.ends[task][0] == "done" for task in tasks)
+
+
+def test_choices_compute_their_prompt_once_and_share_its_last_page():
+    engine = Engine(pages=100)
+    engine.submit(range(14), 4, choices=5)
+    assert [row.length for row in engine.step().rows] == [14]
+    assert engine.kv.pools[0].held == 4  # all of them have the same pages
+    plan = engine.step()
+    assert [row.length for row in plan.rows] == [1] * 5
+    assert len(plan.copies) == 4  # the last one keeps the page
+    engine.run()
+    assert engine.prompt_tokens_computed == 14
+
+
+def test_a_choice_without_a_place_starts_again_later_with_what_is_in_the_tree():
+    engine = Engine(max_num_seqs=2)
+    engine.submit(range(14), 4, choices=3)
+    engine.step()
+    assert (engine.scheduler.running, engine.scheduler.waiting) == (2, 1)
+    engine.run()
+    assert engine.prompt_tokens_computed == 14 + 2
+
+
+def test_choices_do_not_overtake_who_waits():
+    engine = Engine(max_num_seqs=2)
+    engine.submit(range(40), 4, choices=2)
+    before = engine.submit([7], 1, priority=-1)
+    blocked = engine.submit([8], 1, priority=-1)
+    engine.step()
+    engine.step()
+    engine.run()
+    assert max(engine.when(before), engine.when(blocked)) < min(
+        step for task, (_, step) in engine.ends.items() if task not in (before, blocked)
+    )
 
 
 def test_a_deadline_is_told_once():

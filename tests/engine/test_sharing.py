@@ -4,51 +4,17 @@ from __future__ import annotations
 
 import dataclasses
 import random
-import time
 
 import pytest
 import torch
+from deltas import settled
 
-from structgen.engine.local_client import LocalClient
-from structgen.engine.models.loading import load_model
-from structgen.engine.options import EngineOptions
-from structgen.engine.paged_torch import TorchPagedRunner
 from structgen.engine.request import GrammarSpec, Request, SamplingParams
 from structgen.errors import DeadlineExceeded, GenerationError, InvalidRequest, OutOfMemory
-from structgen.grammars import TokenVocabulary
 
 SYSTEM = tuple(random.Random(1).choices(range(40, 300), k=100))
 BROKEN = 77
 GREEDY = SamplingParams(max_tokens=12, ignore_eos=True)
-
-
-@pytest.fixture(scope="module")
-def loaded(tiny_folder):
-    return load_model(tiny_folder)
-
-
-@pytest.fixture(scope="module")
-def vocabulary(loaded):
-    return TokenVocabulary.from_tokenizer(
-        loaded.tokenizer, eos_token_ids=loaded.eos_token_ids, size=loaded.description.vocab_size
-    )
-
-
-@pytest.fixture
-def start(loaded, vocabulary):
-    """Start an engine; with ``tokens``, its cache holds so many."""
-    clients = []
-
-    def start(*, tokens=None, loaded=loaded, dtype=torch.float32, **options):
-        runner = TorchPagedRunner(loaded, kv_dtype=dtype)
-        if tokens is not None:
-            options["kv_memory"] = tokens // runner.page_size * runner.page_bytes(0)
-        clients.append(LocalClient(runner, vocabulary, EngineOptions(**options)))
-        return clients[-1]
-
-    yield start
-    for client in clients:
-        client.close()
 
 
 def answer(stream):
@@ -60,16 +26,6 @@ def answer(stream):
 def last(stream):
     *_, delta = stream
     return delta
-
-
-def settled(client):
-    """The metrics once nothing runs any more."""
-    for _ in range(200):
-        metrics = client.metrics()
-        if not metrics.running + metrics.waiting + metrics.kv_pages_held:
-            return metrics
-        time.sleep(0.01)
-    raise AssertionError(f"requests are left: {metrics}")
 
 
 def test_sixteen_cold_requests_compute_their_system_prompt_once(start):

@@ -23,7 +23,6 @@ from structgen.errors import (
     InvalidRequest,
     ModelNotFound,
     PluginError,
-    PromptTooLong,
     UnsupportedSchema,
 )
 from structgen.llm import LLM, Answer, ToolCall
@@ -272,20 +271,14 @@ def test_an_answer_cut_by_a_stop_string_is_an_error_with_its_text(tiny_llm):
         list(tiny_llm.stream("Hi", schema=SCHEMA, sampling_params=params))
 
 
-def test_one_bad_prompt_aborts_the_others(tiny_llm):
-    with pytest.raises(PromptTooLong, match="1024"):
-        tiny_llm.generate(["short", "long " * 2000])
-    assert isinstance(tiny_llm.generate("Hi", schema=int), int)
-
-
 def test_a_budget_too_small_for_any_answer_is_refused(tiny_llm):
     with pytest.raises(BudgetTooSmall, match="max_tokens"):
         tiny_llm.generate("Hi", schema=SCHEMA, sampling_params=SamplingParams(max_tokens=3))
 
 
 def test_prompts_are_strings(tiny_llm):
-    with pytest.raises(InvalidRequest, match="prompts"):
-        tiny_llm.generate([5])
+    with pytest.raises(InvalidRequest, match=r"prompts\[1\]: expected a string, not int"):
+        tiny_llm.generate(["Hi", 5])
 
 
 def test_a_path_object_is_a_path_and_never_an_alias(tmp_path, monkeypatch):

@@ -24,19 +24,20 @@ ENDLESS = {"model": "tiny", "messages": [{"role": "user", "content": "Hi"}], "ig
 def aborted(served_llm, monkeypatch) -> threading.Event:
     """Set once the engine was told to abort a request of this test."""
     event = threading.Event()
-    submit, abort = served_llm.client.submit, served_llm.client.abort
+    submit, abort = served_llm.client.submit_choices, served_llm.client.abort
     request_ids: set[str] = set()  # the server may still be winding up the request of the test before
 
-    def submit_and_note(request: Request) -> DeltaStream:
-        request_ids.add(request.request_id)
-        return submit(request)
+    def submit_and_note(request: Request) -> tuple[DeltaStream, ...]:
+        streams = submit(request)
+        request_ids.update(stream.request_id for stream in streams)
+        return streams
 
     def abort_and_tell(request_id: str) -> None:
         abort(request_id)
         if request_id in request_ids:
             event.set()
 
-    monkeypatch.setattr(served_llm.client, "submit", submit_and_note)
+    monkeypatch.setattr(served_llm.client, "submit_choices", submit_and_note)
     monkeypatch.setattr(served_llm.client, "abort", abort_and_tell)
     return event
 

@@ -92,6 +92,17 @@ def test_a_seed_makes_an_answer_repeatable_and_choices_differ(client):
     assert texts != [choice.message.content for choice in ask(client, seed=6, n=3, temperature=1.5).choices]
 
 
+def test_choices_compute_their_prompt_once(client, served_llm):
+    before = served_llm.client.metrics()
+    messages = [{"role": "user", "content": "a question for five that nobody has asked so far"}]
+    answer = ask(client, messages=messages, n=5, temperature=1.5, seed=1)
+    now = served_llm.client.metrics()
+    computed = now.prompt_tokens_computed - before.prompt_tokens_computed
+    assert computed == answer.usage.prompt_tokens - answer.usage.prompt_tokens_details.cached_tokens
+    assert [choice.index for choice in answer.choices] == [0, 1, 2, 3, 4]
+    assert len({choice.message.content for choice in answer.choices}) == 5
+
+
 def test_a_seed_may_be_negative(client):
     assert ask(client, seed=-1, max_tokens=4).choices == ask(client, seed=-1, max_tokens=4).choices
 
@@ -139,6 +150,22 @@ def test_log_probabilities_come_with_the_tokens(client):
         for entry in chunk.choices[0].logprobs.content
     ]
     assert streamed == entries
+
+
+def test_log_probabilities_say_what_a_schema_left(client):
+    schema = {"type": "json_schema", "json_schema": {"name": "one", "schema": {"type": "integer"}}}
+    fields = {"seed": 3, "logprobs": True, "response_format": schema, "extra_body": {"allowed_mass": True}}
+    entries = ask(client, **fields).choices[0].logprobs.content
+    assert all(0 < entry.allowed_mass < 1 for entry in entries)
+    streamed = [entry for chunk in ask(client, **fields, stream=True) for entry in logprobs_of(chunk)]
+    assert [entry.allowed_mass for entry in streamed] == [entry.allowed_mass for entry in entries]
+    with pytest.raises(openai.BadRequestError, match="allowed_mass: only with logprobs=true"):
+        ask(client, extra_body={"allowed_mass": True})
+
+
+def logprobs_of(chunk):
+    found = chunk.choices[0].logprobs
+    return [] if found is None else found.content
 
 
 def test_a_bias_forces_a_token(client, served_llm):

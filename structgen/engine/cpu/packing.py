@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,30 +21,45 @@ QUANTIZATIONS = ("fp32", "bf16", "int8", "w8a8", "int4")
 _INT16, _INT32 = 2**15 - 1, 2**31 - 1
 _PIECE = 64 << 20
 _ALIGNMENT = 64
+_CACHED = 1 << 18
+"""Elements that are laid out at a time, few enough to stay in the cache."""
 
 Floats = npt.NDArray[np.float32]
 AnyArray = npt.NDArray[Any]
 
 
 class Memory:
-    """Room for weights in pieces so large that numpy asks for huge pages, each array on a cache line of its own."""
+    """Room for weights in pieces so large that numpy asks for huge pages, each array on a cache line of its own.
 
-    def __init__(self) -> None:
+    Parameters
+    ----------
+    consume : bool
+        Whether weights that need no other room may be laid out anew where they are, and are lost as they were. What
+        costs most of laying out fp32 weights is that the system clears new memory for them: 0.9 s for SmolLM2.
+    """
+
+    def __init__(self, *, consume: bool = False) -> None:
+        self.consume = consume
         self._room = np.empty(0, np.uint8)
         self._used = 0
         self._kept: list[AnyArray] = []
 
     def place(self, array: AnyArray) -> int:
         """Copy an array here; returns its address, which holds as long as this object lives."""
-        size = array.nbytes
+        target = self.take(array.shape, array.dtype)
+        np.copyto(target, array)
+        return target.ctypes.data
+
+    def take(self, shape: tuple[int, ...], dtype: npt.DTypeLike) -> AnyArray:
+        """Return an array here that holds anything; its address holds as long as this object lives."""
+        size = math.prod(shape) * np.dtype(dtype).itemsize
         if self._used + size > len(self._room):
             self._room = np.empty(max(_PIECE, size) + _ALIGNMENT, np.uint8)
             self._used = -self._room.ctypes.data % _ALIGNMENT
             self._kept.append(self._room)
         target = self._room[self._used : self._used + size]
-        target[:] = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
         self._used += -(-size // _ALIGNMENT) * _ALIGNMENT
-        return target.ctypes.data
+        return target.view(dtype).reshape(shape)
 
     def keep(self, array: AnyArray) -> int:
         """Keep an array where it is; returns its address."""
@@ -90,7 +106,9 @@ def byte_form() -> int:
     return PAIRS
 
 
-def pack(memory: Memory, weight: torch.Tensor, bias: torch.Tensor | None, quantization: str) -> Linear:
+def pack(
+    memory: Memory, weight: torch.Tensor, bias: torch.Tensor | None, quantization: str, *, shared: bool = False
+) -> Linear:
     """Lay out a linear layer.
 
     Parameters
@@ -106,6 +124,8 @@ def pack(memory: Memory, weight: torch.Tensor, bias: torch.Tensor | None, quanti
         hold; ``"w8a8"``: the same with activations of 8 bits; ``"int4"``: a scale and a minimum for each
         channel and 32 inputs, in float16, which gives back exactly what a GGUF file of type Q4_1 holds whose scales
         are those of the least and the greatest in a block.
+    shared : bool
+        Whether the weights are something else too, and must stay as they are.
 
     Raises
     ------
@@ -116,8 +136,7 @@ def pack(memory: Memory, weight: torch.Tensor, bias: torch.Tensor | None, quanti
         raise InvalidRequest(f"quantization {quantization!r} is not known; known are {', '.join(QUANTIZATIONS)}")
     features, inputs = weight.shape
     blocks, depth = -(-features // BLOCK), -(-inputs // GROUP) * GROUP
-    padded = np.zeros((blocks * BLOCK, depth), np.float32)
-    padded[:features, :inputs] = weight.float().numpy()
+    padded = _padded(weight.float().numpy(), blocks * BLOCK, depth)
     begin = scales = 0
     limit = 0
     if quantization in ("int8", "w8a8"):
@@ -141,19 +160,40 @@ def pack(memory: Memory, weight: torch.Tensor, bias: torch.Tensor | None, quanti
         values = np.zeros(blocks * BLOCK, np.float32)
         values[:features] = bias.float().numpy()
         place_of_bias = memory.place(values)
-    return Linear(form, limit, memory.place(data), blocks, depth, place_of_bias, scales, begin)
+    is_own = memory.consume and not shared and form == FLOATS
+    place = memory.keep(_laid_out_in_place(padded)) if is_own else memory.place(data)
+    return Linear(form, limit, place, blocks, depth, place_of_bias, scales, begin)
+
+
+def _padded(values: Floats, channels: int, depth: int) -> Floats:
+    """With zeros up to ``[channels, depth]``; the same array where nothing is missing."""
+    if values.shape == (channels, depth):
+        return values
+    padded = np.zeros((channels, depth), np.float32)
+    padded[: values.shape[0], : values.shape[1]] = values
+    return padded
 
 
 def bfloat16_bits(values: Floats) -> npt.NDArray[np.uint16]:
     """Rounded to even, as bits."""
-    return torch.from_numpy(values).bfloat16().view(torch.int16).numpy().view(np.uint16)
+    return torch.from_numpy(np.ascontiguousarray(values)).bfloat16().view(torch.int16).numpy().view(np.uint16)
 
 
 def _steps(padded: AnyArray, inputs: int) -> AnyArray:
-    """``[channels, depth]`` as ``[blocks, depth / inputs, 16, inputs]``."""
+    """``[channels, depth]`` as ``[blocks, depth / inputs, 16, inputs]``, not copied: `Memory.place` does that."""
     channels, depth = padded.shape
     shape = (channels // BLOCK, BLOCK, depth // inputs, inputs)
-    return np.ascontiguousarray(padded.reshape(shape).transpose(0, 2, 1, 3))
+    return padded.reshape(shape).transpose(0, 2, 1, 3)
+
+
+def _laid_out_in_place(padded: Floats) -> Floats:
+    """As ``_steps(padded, 1)`` does it, over the same memory."""
+    channels, depth = padded.shape
+    rows, columns = padded.reshape(-1, BLOCK, depth), padded.reshape(-1, depth, BLOCK)
+    step = -(-_CACHED // (BLOCK * depth))
+    for first in range(0, channels // BLOCK, step):
+        columns[first : first + step] = rows[first : first + step].transpose(0, 2, 1).copy()
+    return padded
 
 
 def _int8(padded: Floats) -> tuple[npt.NDArray[np.int8], Floats]:

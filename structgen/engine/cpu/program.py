@@ -187,12 +187,20 @@ class _Emitter:
     def _head(self, weights: ModelWeights) -> None:
         # Four bits are too few for the layer that every token's probability comes from; files keep it in eight as well.
         quantization = "int8" if self.quantization == "int4" else self.quantization
-        head = self._pack(weights.head, quantization=quantization)
+        is_tied = weights.head.data_ptr() == weights.embedding.data_ptr()
+        head = self._pack(weights.head, quantization=quantization, shared=is_tied)
         self._norm(weights.norm, head, of_wanted=True)
         self._linear(head, LOGITS, head.blocks * 16, of_wanted=True)
 
-    def _pack(self, weight: torch.Tensor, bias: torch.Tensor | None = None, quantization: str | None = None) -> Linear:
-        linear = pack(self.memory, weight, bias, quantization or self.quantization)
+    def _pack(
+        self,
+        weight: torch.Tensor,
+        bias: torch.Tensor | None = None,
+        quantization: str | None = None,
+        *,
+        shared: bool = False,
+    ) -> Linear:
+        linear = pack(self.memory, weight, bias, quantization or self.quantization, shared=shared)
         self.linears.append(linear)
         return linear
 

@@ -60,6 +60,8 @@ class CpuRunner:
         Tokens a page, a multiple of 16.
     threads : int, optional
         By default as many as the process may use cores; with a core taken by another process fewer run.
+    consume : bool
+        Whether the model's weights may be laid out anew where they are, and be nothing else afterwards.
 
     Raises
     ------
@@ -77,10 +79,11 @@ class CpuRunner:
         kv: str = "int8",
         page_size: int = 16,
         threads: int | None = None,
+        consume: bool = False,
     ) -> None:
         description = self._description = loaded.description
         self._pages = PageLayout(description, kv, page_size)
-        self._program = emit(description, loaded.weights, quantization, self._pages, Memory())
+        self._program = emit(description, loaded.weights, quantization, self._pages, Memory(consume=consume))
         self.page_size = page_size
         self.cache_groups: tuple[CacheGroup, ...] = self._pages.groups
         self._pools: tuple[PagePool, ...] = ()

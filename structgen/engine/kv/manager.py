@@ -102,15 +102,20 @@ class KVManager:
         """
         return len(self._usable(sequence))
 
-    def open(self, sequence: CachedSequence) -> bool:
+    def open(self, sequence: CachedSequence, *, from_scratch: bool = False) -> bool:
         """Give a sequence the pages that the tree has of it, and room for all its known tokens where no window is.
+
+        Parameters
+        ----------
+        from_scratch : bool
+            Nothing is taken from the tree.
 
         Returns
         -------
         bool
             False, and nothing has changed: there are too few pages.
         """
-        path = self._usable(sequence)
+        path = [] if from_scratch else self._usable(sequence)
         sequence.tip = self._tree.root(sequence.salt)
         sequence.tip.users += 1
         for node in path:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from structgen.engine.sources import LocalModel
     from structgen.engine.tokenization.chat_template import ChatTemplate
 
-__all__ = ["DTYPES", "LoadedModel", "load_model", "load_weights"]
+__all__ = ["DTYPES", "LoadedModel", "load_model", "weights_loading"]
 
 DTYPES: dict[str, torch.dtype] = {"float32": torch.float32, "bfloat16": torch.bfloat16}
 """The dtypes a model can run in, by name."""
@@ -79,20 +80,24 @@ def load_model(local: LocalModel | Path | str, *, dtype: str = "float32") -> Loa
             from structgen.engine.foreign.loading import load_foreign_model
 
             return load_foreign_model(checkpoint, name, DTYPES[dtype])
-        description, tokenizer = _describe(checkpoint), checkpoint.tokenizer()  # first what may be wrong and is quick
-        return LoadedModel(
-            name=name,
-            description=description,
-            weights=load_weights(checkpoint, description, DTYPES[dtype]),
-            tokenizer=tokenizer,
-            bos_token_id=checkpoint.bos_token_id,
-            eos_token_ids=checkpoint.eos_token_ids,
-            chat_template=checkpoint.chat_template(),
-        )
+        description = _describe(checkpoint)
+        with weights_loading(checkpoint, description, DTYPES[dtype]) as weights:
+            return LoadedModel(
+                name=name,
+                description=description,
+                weights=weights,
+                tokenizer=checkpoint.tokenizer(),
+                bos_token_id=checkpoint.bos_token_id,
+                eos_token_ids=checkpoint.eos_token_ids,
+                chat_template=checkpoint.chat_template(),
+            )
 
 
-def load_weights(checkpoint: Checkpoint, description: ModelDescription, dtype: torch.dtype) -> ModelWeights:
-    """Read all weights of a described model.
+@contextmanager
+def weights_loading(
+    checkpoint: Checkpoint, description: ModelDescription, dtype: torch.dtype
+) -> Iterator[ModelWeights]:
+    """Read all weights of a described model while something else is done; they are there when the context ends.
 
     Raises
     ------
@@ -110,10 +115,14 @@ def load_weights(checkpoint: Checkpoint, description: ModelDescription, dtype: t
     _check_tensors(checkpoint, description.architecture, lay_out(description, plan)[1])
     weights, places = lay_out(description, Arena(shapes, dtype).take)
     # Dequantization is a chain of numpy calls that release the GIL, so threads keep all cores busy.
-    with ThreadPoolExecutor(max_workers=torch.get_num_threads()) as pool:
-        for done in [pool.submit(checkpoint.read_into, name, place) for name, place in places.items()]:
+    pool = ThreadPoolExecutor(max_workers=torch.get_num_threads())
+    try:
+        reading = [pool.submit(checkpoint.read_into, name, place) for name, place in places.items()]
+        yield weights
+        for done in reading:
             done.result()
-    return weights
+    finally:
+        pool.shutdown(cancel_futures=True)
 
 
 def _describe(checkpoint: Checkpoint) -> ModelDescription:
