@@ -195,6 +195,14 @@ def test_a_model_whose_tokens_meet_outside_attention_is_refused(tiny):
     assert probe(loaded.module, loaded.module.config).layers == loaded.layers
 
 
+@pytest.mark.parametrize("broken", ["nan", "inf"])
+def test_weights_that_are_not_finite_are_for_the_requests_that_meet_them(tiny, broken):
+    loaded = load_model(tiny("olmo2").folder)
+    with torch.no_grad():
+        loaded.module.model.embed_tokens.weight[1, 0] = float(broken)
+    assert probe(loaded.module, loaded.module.config).layers == loaded.layers
+
+
 def test_a_model_that_counts_positions_itself_is_refused(tiny):
     loaded = load_model(tiny("gpt2").folder)
 

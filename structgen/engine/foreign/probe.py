@@ -127,8 +127,8 @@ def _check_options(asked: Asked) -> None:
 
 def _check_apart(one: torch.Tensor, other: torch.Tensor) -> None:
     """Compare what two tokens computed in both runs; their order in a product may change its rounding."""
-    close = torch.finfo(one.dtype).eps ** 0.5 * one.abs().amax().nan_to_num()
-    if not torch.allclose(one, other, rtol=0.0, atol=float(close), equal_nan=True):
+    largest = float(one.abs().nan_to_num(posinf=0.0).amax())
+    if not torch.allclose(one, other, rtol=0.0, atol=torch.finfo(one.dtype).eps ** 0.5 * largest, equal_nan=True):
         raise UnsupportedModel(
             "something besides attention joins its tokens (a convolution, a state, positions that are not given); "
             "models run whose tokens meet in attention alone"
