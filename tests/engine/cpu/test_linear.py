@@ -167,13 +167,15 @@ def test_a_quantization_that_is_not_known_is_refused():
         pack(MEMORY, torch.ones(16, 32), None, "int3")
 
 
-@pytest.mark.parametrize(
-    ("processor", "instruction"),
-    [
-        (Processor("x86_64-unknown-linux-gnu", "icelake-server", "+avx2,+avx512f,+avx512bw,+avx512vnni"), "vpdpbusd"),
-        (Processor("aarch64-unknown-linux-gnu", "neoverse-n1", "+neon,+dotprod"), "sdot"),
-    ],
-    ids=["vnni", "arm"],
-)
-def test_the_interpreter_compiles_for_processors_that_multiply_bytes(processor, instruction):
-    assert instruction in assembly({"run_program": run_program.__wrapped__}, processor)
+def multiply_bytes(operands: Address, step: Address) -> None:
+    linear(QUADS, operands, step, 0)
+
+
+def test_unsigned_bytes_are_multiplied_four_at_once_where_there_is_an_instruction():
+    vnni = Processor("x86_64-unknown-linux-gnu", "icelake-server", "+avx2,+avx512f,+avx512bw,+avx512vnni")
+    assert "vpdpbusd" in assembly({"multiply_bytes": multiply_bytes}, vnni)
+
+
+def test_the_whole_interpreter_compiles_for_a_processor_of_another_kind():
+    arm = Processor("aarch64-unknown-linux-gnu", "neoverse-n1", "+neon,+dotprod")
+    assert "sdot" in assembly({"run_program": run_program.__wrapped__}, arm)
