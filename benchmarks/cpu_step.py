@@ -3,9 +3,10 @@
     python benchmarks/cpu_step.py [--rounds 15] [--threads 2] [--model smollm2-135m] [--perplexity]
 
 Prefill is one step over 512 tokens; decode is a step of one token in each of some rows behind 160 or 1,024 tokens of
-context. The floor of a step is what it reads (weights once, keys and values of every row) over the bandwidth that all
-threads reach together on memory as large as the weights, measured first and last. Configurations take turns; medians
-and the best of the rounds go to results/cpu_step.csv. A profile of one decode step says where its time goes.
+context, or in sixteen rows that share most of theirs. The floor of a step is what it reads (weights once, keys and
+values of every row, what rows share once) over the bandwidth that all threads reach together on memory as large as the
+weights, measured first and last. Configurations take turns; medians and the best of the rounds go to
+results/cpu_step.csv. A profile of one decode step says where its time goes.
 Perplexity is over the first 5,120 tokens of the README and the guide for contributors, in pieces of 512.
 """
 
@@ -43,12 +44,15 @@ class Case(NamedTuple):
     rows: int
     tokens: int
     context: int
+    shared: int = 0
+    """Tokens of the context that all rows have in the same pages."""
 
 
 CASES = (
     Case("prefill 512", 1, PREFILL_TOKENS, 0),
     *(Case(f"decode {rows} at 160", rows, 1, 160) for rows in (1, 8, 16, 32)),
     Case("decode 1 at 1024", 1, 1, 1024),
+    Case("decode 16 at 432, 304 of them shared", 16, 1, 432, 304),
 )
 
 
@@ -116,7 +120,7 @@ def bandwidth(threads: int) -> float:
 
 def runner_of(loaded: LoadedModel, quantization: str, kv: str, threads: int) -> CpuRunner:
     runner = CpuRunner(loaded, quantization=quantization, kv=kv, threads=threads)
-    runner.allocate((400,))
+    runner.allocate((500,))
     return runner
 
 
@@ -124,11 +128,13 @@ def step_of(case: Case) -> StepBatch:
     pages = -(-(case.context + case.tokens) // 16)
     tokens = np.random.default_rng(0).integers(0, 40_000, case.rows * case.tokens).astype(np.int32)
     last = np.arange(1, case.rows + 1, dtype=np.int32) * case.tokens - 1
+    table = np.arange(case.rows * pages, dtype=np.int32).reshape(case.rows, pages)
+    table[:, : case.shared // 16] = table[0, : case.shared // 16]
     return StepBatch(
         token_ids=tokens,
         positions=np.tile(case.context + np.arange(case.tokens, dtype=np.int32), case.rows),
         row_starts=np.arange(case.rows + 1, dtype=np.int32) * case.tokens,
-        page_tables=(np.arange(case.rows * pages, dtype=np.int32).reshape(case.rows, pages),),
+        page_tables=(table,),
         wanted=last,
     )
 
@@ -151,7 +157,7 @@ def measure(runners: dict[tuple[str, str], CpuRunner], rounds: int) -> dict[tupl
 def row_of(
     loaded: LoadedModel, runner: CpuRunner, kind: tuple[str, str], case: Case, times: list[float], most: float
 ) -> dict[str, object]:
-    pages = case.rows * case.context / runner.page_size
+    pages = (case.rows * case.context - (case.rows - 1) * case.shared) / runner.page_size
     read_bytes = sum(one.weight_bytes for one in runner.profile(step_of(case))) + pages * runner.page_bytes(0)
     tokens, best = case.rows * case.tokens, min(times)
     return {

@@ -51,6 +51,7 @@ __all__ = [
     "U8x64",
     "U16x16",
     "U32x16",
+    "U64x16",
     "absolute",
     "chosen",
     "convert",
@@ -89,7 +90,7 @@ if TYPE_CHECKING:
     # A type checker sees anything: what vectors can do is the translator's business.
     F16 = F32 = I8 = I16 = I32 = I64 = U8 = U16 = U32 = Any
     F32x8 = F32x16 = F16x16 = I8x16 = I8x32 = I8x64 = U8x16 = U8x32 = U8x64 = Any
-    I16x16 = I16x32 = U16x16 = I32x8 = I32x16 = U32x16 = Any
+    I16x16 = I16x32 = U16x16 = I32x8 = I32x16 = U32x16 = U64x16 = Any
 
     def unrolled(*bounds: int) -> range:
         """As ``range``, for a loop that is written out."""
@@ -100,7 +101,8 @@ else:
     I8, I16, I32, I64, U8, U16, U32 = "I8", "I16", "I32", "I64", "U8", "U16", "U32"
     F32x8, F32x16, F16x16 = "F32x8", "F32x16", "F16x16"
     I8x16, I8x32, I8x64, U8x16, U8x32, U8x64 = "I8x16", "I8x32", "I8x64", "U8x16", "U8x32", "U8x64"
-    I16x16, I16x32, U16x16, I32x8, I32x16, U32x16 = "I16x16", "I16x32", "U16x16", "I32x8", "I32x16", "U32x16"
+    I16x16, I16x32, U16x16, I32x8, I32x16 = "I16x16", "I16x32", "U16x16", "I32x8", "I32x16"
+    U32x16, U64x16 = "U32x16", "U64x16"
     unrolled = range
 
 

@@ -6,7 +6,7 @@ import importlib
 
 import typer
 
-_COMPILED = ("structgen.grammars", "structgen.engine.cpu.interpreter", "structgen.engine.noise")
+_COMPILED = ("structgen.grammars", "structgen.engine.cpu.interpreter", "structgen.engine.cpu.drawing.row")
 """The modules whose import names all functions that are to be compiled."""
 
 

@@ -10,10 +10,12 @@ from typing import NamedTuple
 import torch
 
 from structgen.engine.constraint import Constraint, Mask
+from structgen.engine.cpu.drawing.drawer import DrawRow
 from structgen.engine.detokenizer import Detokenizer
 from structgen.engine.logprobs import allowed_mass, token_logprobs
 from structgen.engine.request import Delta, FinishReason, Request, TokenLogprobs, Usage
 from structgen.engine.sampler import Sampler
+from structgen.errors import GenerationError
 from structgen.grammars import TokenVocabulary
 
 __all__ = ["Generation"]
@@ -110,20 +112,42 @@ class Generation:
         entries = token_logprobs(logits[: len(scored)], scored, self.request.sampling_params.prompt_logprobs or 0)
         self.prompt_logprobs[start + 1 : start + 1 + len(scored)] = entries
 
-    def advance(self, logits: torch.Tensor) -> Delta:
-        """Draw the next token.
+    def row(self, logits: torch.Tensor) -> DrawRow:
+        """What the next token is drawn from, so that many answers' draws are made together.
 
         Parameters
         ----------
         logits : torch.Tensor
             float32 ``[vocabulary]``, those after all known tokens.
+        """
+        before, position = time.perf_counter(), len(self._answer)
+        # Where an answer has been shortened once, most tokens that would be drawn no longer fit: draw once, not twice.
+        is_near = self._shortened and position >= self.request.sampling_params.min_tokens
+        within = self._constraint.mask_within(self._left()) if is_near else None
+        mask = self._mask() if within is None else within
+        self.mask_seconds = 0.0 if mask is None else time.perf_counter() - before
+        return self._sampler.row(logits, mask, position)
+
+    def advance(self, logits: torch.Tensor, row: DrawRow, token: int | GenerationError) -> Delta:
+        """Take the next token.
+
+        Parameters
+        ----------
+        logits : torch.Tensor
+            As for :meth:`row`.
+        row : DrawRow
+            What that gave.
+        token : int or GenerationError
+            What was drawn from that.
 
         Raises
         ------
         GenerationError
             No allowed token has a finite logit.
         """
-        delta = self._next(logits)
+        if isinstance(token, GenerationError):
+            raise token
+        delta = self._next(logits, row.mask, token)
         if self._told_prompt_logprobs:
             return delta
         self._told_prompt_logprobs = True
@@ -141,33 +165,29 @@ class Generation:
         """Count the tokens so far."""
         return Usage(len(self.request.prompt_token_ids), len(self._answer), self.cached_tokens)
 
-    def _next(self, logits: torch.Tensor) -> Delta:
-        drawn = self._draw(logits)
+    def _next(self, logits: torch.Tensor, mask: Mask | None, token_id: int) -> Delta:
+        drawn = self._drawn(logits, mask, token_id)
         logprobs = () if drawn.logprobs is None else (drawn.logprobs,)
         if drawn.token_id is None:
             return self._delta([], "", "length" if self._shortened else "stop")
         text = self._append(drawn.token_id)
         return self._delta(*self._append_forced([drawn.token_id], text), logprobs=logprobs)
 
-    def _draw(self, logits: torch.Tensor) -> _Drawn:
-        position, left = len(self._answer), self._budget - len(self._answer) - 1
-        before = time.perf_counter()
-        # Where an answer has been shortened once, most tokens that would be drawn no longer fit: draw once, not twice.
-        is_near = self._shortened and position >= self.request.sampling_params.min_tokens
-        kept = self._constraint.mask_within(left) if is_near else None
-        mask = self._mask() if kept is None else kept
-        self.mask_seconds = 0.0 if mask is None else time.perf_counter() - before
-        token_id = self._sampler.draw(logits, mask, position)
-        if kept is None and not self._constraint.fits(token_id, left):
-            shorter = self._constraint.mask_within(left)
+    def _drawn(self, logits: torch.Tensor, mask: Mask | None, token_id: int) -> _Drawn:
+        if not self._constraint.fits(token_id, self._left()):
+            shorter = self._constraint.mask_within(self._left())
             if shorter is None:
                 mask = self._mask()  # that was written over
             else:
                 mask, self._shortened = shorter, True
-                token_id = self._sampler.draw(logits, mask, position)
+                token_id = self._sampler.draw(logits, mask, len(self._answer))
         if token_id in self._end_token_ids:
             return _Drawn(None, None)
         return _Drawn(token_id, self._logprobs(logits, token_id, mask))
+
+    def _left(self) -> int:
+        """How many tokens may follow the next one."""
+        return self._budget - len(self._answer) - 1
 
     def _logprobs(self, logits: torch.Tensor, token_id: int, mask: Mask | None) -> TokenLogprobs | None:
         params = self.request.sampling_params

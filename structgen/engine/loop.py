@@ -14,6 +14,7 @@ from typing import NamedTuple, TypeAlias
 import torch
 
 from structgen.engine.batching import build_batch
+from structgen.engine.cpu.drawing.drawer import Drawer, DrawRow
 from structgen.engine.generation import Generation
 from structgen.engine.kv import KVManager
 from structgen.engine.metrics import MetricsRecorder
@@ -95,6 +96,7 @@ class EngineLoop:
         self._scheduler = scheduler
         self._recorder = recorder
         self._clock = clock
+        self._drawer = Drawer()
         self._inbox: queue.SimpleQueue[_Submission | _Abort | _Close] = queue.SimpleQueue()
         self._arrivals = itertools.count()
         self._active: dict[str, _Active] = {}
@@ -206,8 +208,8 @@ class EngineLoop:
             follower.leader = leader
         self._scheduler.submit(leader.task)
 
-    def _share(self, leader: _Active, logits: torch.Tensor) -> None:
-        """Let the choices that waited for a prompt go on from it, each with a draw of its own."""
+    def _share(self, leader: _Active) -> list[_Active]:
+        """Let the choices that waited for a prompt go on from it; each has a draw of its own."""
         followers, leader.followers = leader.followers, []
         for follower in followers:
             follower.leader = None
@@ -216,7 +218,7 @@ class EngineLoop:
             self._scheduler.fork(follower.task, leader.task)
             if follower.task.state is TaskState.RUNNING:
                 self._note_start(follower)
-            self._advance(follower, partial(follower.generation.advance, logits))
+        return followers
 
     def _end_the_late(self) -> None:
         now = self._clock()
@@ -232,6 +234,7 @@ class EngineLoop:
         plan = self._scheduler.schedule()
         for copy in plan.copies:
             self._runner.copy_page(*copy)
+        caught_up: list[tuple[_Active, torch.Tensor]] = []
         for row, outcome in self._compute(plan.rows):
             active = self._by_task[row.task]
             if isinstance(outcome, Exception):
@@ -242,9 +245,21 @@ class EngineLoop:
             self._scheduler.computed(row)
             self._note_start(active)
             if not row.task.remaining:
-                self._share(active, outcome[-1])
-                self._advance(active, partial(active.generation.advance, outcome[-1]))
+                caught_up += [(one, outcome[-1]) for one in (*self._share(active), active)]
+        self._draw(caught_up)
         self._recorder.stepped(plan, self._clock() - before)
+
+    def _draw(self, caught_up: Sequence[tuple[_Active, torch.Tensor]]) -> None:
+        """Draw a token from each of some logits, all together, and let the answers go on with them."""
+        asking: list[tuple[_Active, torch.Tensor, DrawRow]] = []
+        for active, logits in caught_up:
+            try:
+                asking.append((active, logits, active.generation.row(logits)))
+            except Exception as error:  # as in _open
+                self._fail(active, error)
+        tokens = self._drawer.draw([row for _, _, row in asking])
+        for (active, logits, row), token in zip(asking, tokens, strict=True):
+            self._advance(active, partial(active.generation.advance, logits, row, token))
 
     def _compute(self, rows: Sequence[Row]) -> list[tuple[Row, torch.Tensor | Exception]]:
         """Return for each row the logits that are wanted of it, or what went wrong with it."""

@@ -1,14 +1,18 @@
-"""The pages of one cache group as tensors, in the type that keys and values are stored in."""
+"""The pages of the cache groups as tensors, in the type that keys and values are stored in."""
 
 from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from typing import NamedTuple
 
 import torch
 from typing_extensions import override
 
 from structgen.engine.models.description import ModelDescription
 from structgen.engine.step import CacheGroup
+from structgen.errors import OutOfMemory
 
-__all__ = ["KV_DTYPES", "Int8Pages", "PlainPages", "cache_groups", "make_pages", "page_bytes"]
+__all__ = ["KV_DTYPES", "Int8Pages", "KVShape", "PageStore", "PlainPages", "cache_groups", "layers_alike"]
 
 KV_DTYPES: dict[str, torch.dtype] = {"float32": torch.float32, "bfloat16": torch.bfloat16, "int8": torch.int8}
 """What keys and values can be stored as, by name."""
@@ -17,20 +21,22 @@ _SCALE = torch.float32
 _INT8_MAX = 127
 
 
+class KVShape(NamedTuple):
+    """What a layer keeps of a token: so many keys, and as many values, of so many numbers each."""
+
+    kv_heads: int
+    head_dim: int
+
+
 def cache_groups(description: ModelDescription) -> tuple[CacheGroup, ...]:
     """Put the layers of a model that see as far as each other into one group."""
-    windows = dict.fromkeys(description.sliding_windows)
-    return tuple(
-        CacheGroup(tuple(layer for layer, one in enumerate(description.sliding_windows) if one == window), window)
-        for window in windows
-    )
+    windows = description.sliding_windows
+    return tuple(CacheGroup(layers, windows[layers[0]]) for layers in layers_alike(windows))
 
 
-def page_bytes(description: ModelDescription, layers: int, page_size: int, dtype: torch.dtype) -> int:
-    """Bytes of one page over ``layers`` layers."""
-    scale = _SCALE.itemsize if dtype == torch.int8 else 0
-    head = description.head_dim * dtype.itemsize + scale
-    return 2 * layers * page_size * description.num_key_value_heads * head
+def layers_alike(kinds: Sequence[Hashable]) -> list[tuple[int, ...]]:
+    """Numbers of the layers of each kind, the kinds in the order in which they first come."""
+    return [tuple(layer for layer, one in enumerate(kinds) if one == kind) for kind in dict.fromkeys(kinds)]
 
 
 class PlainPages:
@@ -98,9 +104,68 @@ class Int8Pages(PlainPages):
         self._scales[:, target] = self._scales[:, source]
 
 
-def make_pages(
-    description: ModelDescription, layers: int, pages: int, page_size: int, dtype: torch.dtype, device: torch.device
-) -> PlainPages:
-    """Return ``pages`` pages for ``layers`` layers of a model; what is in them is undefined."""
-    shape = (layers, pages, page_size, description.num_key_value_heads, description.head_dim)
-    return Int8Pages(shape, device) if dtype == torch.int8 else PlainPages(shape, dtype, device)
+class PageStore:
+    """The pages of every cache group of a model.
+
+    Parameters
+    ----------
+    groups : tuple of CacheGroup
+        The groups.
+    shapes : sequence of KVShape
+        For each group, what its layers keep.
+    page_size : int
+        Tokens a page.
+    dtype : torch.dtype
+        What keys and values are stored as.
+    device : torch.device
+        Where.
+    """
+
+    def __init__(
+        self,
+        groups: tuple[CacheGroup, ...],
+        shapes: Sequence[KVShape],
+        page_size: int,
+        dtype: torch.dtype,
+        device: torch.device,
+    ) -> None:
+        self.groups, self.page_size, self.device = groups, page_size, device
+        self._shapes, self._dtype = tuple(shapes), dtype
+        self._pages: list[PlainPages] = []
+
+    def __getitem__(self, group: int) -> PlainPages:
+        """The pages of a group."""
+        return self._pages[group]
+
+    def page_bytes(self, group: int) -> int:
+        """Bytes of one page of a group, over all its layers."""
+        shape = self._shapes[group]
+        scale = _SCALE.itemsize if self._dtype == torch.int8 else 0
+        head = shape.head_dim * self._dtype.itemsize + scale
+        return 2 * len(self.groups[group].layers) * self.page_size * shape.kv_heads * head
+
+    def allocate(self, pages: tuple[int, ...]) -> None:
+        """Make the pages of each group; what is in them is undefined.
+
+        Raises
+        ------
+        OutOfMemory
+            There is no room.
+        """
+        try:
+            self._pages = [self._make(group, count) for group, count in enumerate(pages)]
+        except RuntimeError as error:  # torch has no narrower one for the CPU
+            size = sum(self.page_bytes(group) * count for group, count in enumerate(pages))
+            raise OutOfMemory(
+                f"there is no room for keys and values of {size} bytes; give a smaller kv_memory"
+            ) from error
+
+    def copy(self, group: int, source: int, target: int) -> None:
+        """Copy a page of a group."""
+        self._pages[group].copy(source, target)
+
+    def _make(self, group: int, pages: int) -> PlainPages:
+        shape = (len(self.groups[group].layers), pages, self.page_size, *self._shapes[group])
+        if self._dtype == torch.int8:
+            return Int8Pages(shape, self.device)
+        return PlainPages(shape, self._dtype, self.device)

@@ -10,6 +10,9 @@ from structgen.engine.step import PagedRunner
 from structgen.errors import InvalidRequest, UnsupportedModel
 
 if TYPE_CHECKING:
+    import torch
+
+    from structgen.engine.foreign.loading import ForeignModel
     from structgen.engine.models.loading import LoadedModel
 
 __all__ = ["check_quantization", "dtype_of", "make_runner"]
@@ -35,13 +38,14 @@ def dtype_of(quantization: str | None, dtype: str) -> str:
     return dtype if quantization is None else "float32"
 
 
-def make_runner(loaded: LoadedModel, options: EngineOptions, quantization: str | None) -> PagedRunner:
+def make_runner(loaded: LoadedModel | ForeignModel, options: EngineOptions, quantization: str | None) -> PagedRunner:
     """Make the runner of a model: the compiled one where it can, and else the one in torch.
 
     Parameters
     ----------
-    loaded : LoadedModel
-        The model; its weights are the runner's from now on, and may be laid out anew.
+    loaded : LoadedModel or ForeignModel
+        The model, from :func:`~structgen.engine.models.loading.load_model`; its weights are the runner's from now on,
+        and may be laid out anew.
     options : EngineOptions
         ``block_size`` and ``kv_cache_dtype`` are the runner's.
     quantization : str or None
@@ -52,10 +56,15 @@ def make_runner(loaded: LoadedModel, options: EngineOptions, quantization: str |
     UnsupportedModel
         Quantized weights are asked for, and the compiled runner does not take the model.
     """
+    from structgen.engine.foreign.loading import ForeignModel
+    from structgen.engine.page_storage import KV_DTYPES
+
+    kv_dtype = None if options.kv_cache_dtype == "auto" else KV_DTYPES[options.kv_cache_dtype]
+    if isinstance(loaded, ForeignModel):
+        return _foreign_runner(loaded, options.block_size, kv_dtype, quantization)
     from structgen._compiled.entries import prepare
     from structgen.engine.cpu._jit import PACKAGE
     from structgen.engine.cpu.runner import CpuRunner
-    from structgen.engine.page_storage import KV_DTYPES
     from structgen.engine.paged_torch import TorchPagedRunner
 
     form = quantization or {4: "fp32", 2: "bf16"}[loaded.weights.dtype.itemsize]
@@ -68,5 +77,17 @@ def make_runner(loaded: LoadedModel, options: EngineOptions, quantization: str |
     except UnsupportedModel:
         if quantization is not None:
             raise
-    kv_dtype = None if options.kv_cache_dtype == "auto" else KV_DTYPES[options.kv_cache_dtype]
     return TorchPagedRunner(loaded, page_size=options.block_size, kv_dtype=kv_dtype)
+
+
+def _foreign_runner(
+    model: ForeignModel, page_size: int, kv_dtype: torch.dtype | None, quantization: str | None
+) -> PagedRunner:
+    from structgen.engine.foreign.runner import ForeignPagedRunner
+
+    if quantization is not None:
+        raise UnsupportedModel(
+            f"quantization: {model.architecture!r} runs through transformers' own code, whose weights are not "
+            "quantized here; leave it out and give a dtype"
+        )
+    return ForeignPagedRunner(model, page_size=page_size, kv_dtype=kv_dtype)

@@ -19,17 +19,12 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
+from structgen.engine.cpu.drawing.drawer import Drawer, DrawRow
 from structgen.engine.logprobs import token_logprobs
-from structgen.engine.noise import keyed_uniforms, score_bounds
 from structgen.engine.request import SamplingParams, TokenLogprobs
 from structgen.errors import GenerationError
 
 __all__ = ["Sampler"]
-
-
-def _argmax(logits: torch.Tensor) -> int:
-    """The first of equals, so the lowest id; and NaN where there is any."""
-    return int(logits.numpy().argmax())  # 5 us where torch takes 57, over 49,152 logits
 
 
 class Sampler:
@@ -64,13 +59,19 @@ class Sampler:
         self._seen = set(prompt_token_ids)
         self._counts: Counter[int] = Counter()
         bias = {**params.logit_bias, **dict.fromkeys(banned, -math.inf)}
-        self._biased_ids = torch.tensor(list(bias), dtype=torch.int64)
-        self._bias = torch.tensor(list(bias.values()), dtype=torch.float32)
+        self._biased_ids = np.array(list(bias), np.int32)
+        self._bias = np.array(list(bias.values()), np.float32)
+        self._drawer: Drawer | None = None
 
     def observe(self, token_id: int) -> None:
         """Count a token of the answer for the penalties."""
         self._seen.add(token_id)
         self._counts[token_id] += 1
+
+    def row(self, logits: torch.Tensor, mask: npt.NDArray[np.int32] | None, position: int) -> DrawRow:
+        """What to draw from, for a :class:`~structgen.engine.cpu.drawing.drawer.Drawer`; see :meth:`draw`."""
+        values = np.ascontiguousarray(logits.numpy(), np.float32)  # as they are, where they are that
+        return DrawRow(values, self._params, (self._seed, self._choice, position), mask, *self._edits(values))
 
     def draw(self, logits: torch.Tensor, mask: npt.NDArray[np.int32] | None, position: int) -> int:
         """Choose a token; changes nothing, so drawing again gives the same.
@@ -78,7 +79,7 @@ class Sampler:
         Parameters
         ----------
         logits : float32[vocabulary]
-            The model's own; left as they are.
+            The model's own, contiguous; left as they are.
         mask : int32[ceil(vocabulary / 32)] or None
             Bit ``i % 32`` of word ``i // 32`` set: token ``i`` is allowed. None allows every token.
         position : int
@@ -89,17 +90,11 @@ class Sampler:
         GenerationError
             There is no finite logit among the allowed tokens, or one is not a number.
         """
-        logits = self._penalized(self._biased(logits))
-        best = _argmax(logits)
-        # Greedy and at one with the grammar, as most draws are: there is no need to mask 49,152 logits.
-        if mask is not None and (self._params.temperature > 0 or not mask[best // 32] >> best % 32 & 1):
-            logits = self._masked(logits, mask)
-            best = _argmax(logits)
-        if not math.isfinite(float(logits[best])):
-            raise GenerationError(f"no allowed token has a finite logit (the best is {float(logits[best])})")
-        if self._params.temperature == 0:
-            return best
-        return self._draw_keyed(logits / self._params.temperature, best, position)
+        self._drawer = self._drawer or Drawer(1)
+        (token,) = self._drawer.draw([self.row(logits, mask, position)])
+        if isinstance(token, GenerationError):
+            raise token
+        return token
 
     def logprobs(self, logits: torch.Tensor, token_id: int) -> TokenLogprobs:
         """Log-probabilities of a token and of the most likely ones, under the model's own distribution.
@@ -111,63 +106,20 @@ class Sampler:
         """
         return token_logprobs(logits.unsqueeze(0), [token_id], self._params.logprobs or 0)[0]
 
-    def _biased(self, logits: torch.Tensor) -> torch.Tensor:
-        return logits.index_add(0, self._biased_ids, self._bias.to(logits.dtype)) if len(self._bias) else logits
-
-    def _penalized(self, logits: torch.Tensor) -> torch.Tensor:
+    def _edits(self, logits: npt.NDArray[np.float32]) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.float32]]:
+        """The tokens whose logits bias and penalties change, and what they become."""
         params = self._params
-        if params.repetition_penalty != 1 and self._seen:
-            token_ids = torch.tensor(sorted(self._seen))
-            values, penalty = logits[token_ids], params.repetition_penalty
-            logits = logits.index_copy(0, token_ids, torch.where(values > 0, values / penalty, values * penalty))
-        if (params.presence_penalty or params.frequency_penalty) and self._counts:
-            token_ids = torch.tensor(list(self._counts))
-            counts = torch.tensor(list(self._counts.values()), dtype=logits.dtype)
-            logits = logits.index_add(0, token_ids, -params.presence_penalty - params.frequency_penalty * counts)
-        return logits
-
-    @staticmethod
-    def _masked(logits: torch.Tensor, mask: npt.NDArray[np.int32]) -> torch.Tensor:
-        bits = np.unpackbits(mask.view(np.uint8), count=len(logits), bitorder="little")
-        return torch.from_numpy(np.where(bits.view(np.bool_), logits.numpy(), np.float32(-math.inf)))
-
-    def _draw_keyed(self, logits: torch.Tensor, best: int, position: int) -> int:
-        params = self._params
-        if params.top_k or params.top_p < 1 or params.min_p:
-            token_ids = self._kept(logits)
-        else:
-            token_ids = self._contenders(logits, best, position)
-        return int(token_ids[torch.argmax(self._scores(logits, token_ids, position))])
-
-    def _scores(self, logits: torch.Tensor, token_ids: torch.Tensor, position: int) -> torch.Tensor:
-        """Logits and noise of some tokens, float64; the largest wins."""
-        uniforms = keyed_uniforms(self._seed, self._choice, position, token_ids.numpy())
-        return logits[token_ids].double() - torch.log(-torch.log(torch.from_numpy(uniforms)))
-
-    def _contenders(self, logits: torch.Tensor, best: int, position: int) -> torch.Tensor:
-        """Return the ids, ascending, of all tokens that may have the largest score; the likeliest may."""
-        reached = float(self._scores(logits, torch.tensor([best]), position))
-        bounds = score_bounds(logits.numpy(), self._seed, self._choice, position)
-        return torch.from_numpy(np.flatnonzero(bounds >= reached))
-
-    def _kept(self, logits: torch.Tensor) -> torch.Tensor:
-        """Return the ids, ascending, that min-p, top-k and top-p leave of those with a finite logit."""
-        params = self._params
-        least = logits.max() + (math.log(params.min_p) if params.min_p else -math.inf)
-        token_ids = torch.nonzero((logits >= least) & (logits > -math.inf)).squeeze(1)
-        if params.top_k and params.top_k < len(token_ids):
-            values = logits[token_ids]
-            token_ids = token_ids[values >= torch.topk(values, params.top_k).values[-1]]
-        return self._nucleus(logits, token_ids) if params.top_p < 1 else token_ids
-
-    def _nucleus(self, logits: torch.Tensor, token_ids: torch.Tensor) -> torch.Tensor:
-        """Return the ids, ascending, of the most likely tokens that together reach top-p; equals by lower id."""
-        values, top_p = logits[token_ids].double(), self._params.top_p
-        total = torch.logsumexp(values, dim=-1)
-        # Tokens below (1 - top_p) / n have less than 1 - top_p together, so none is in. Sorting the rest is cheap.
-        likely = values >= total + math.log((1 - top_p) / len(values)) - 1e-6
-        token_ids, values = token_ids[likely], values[likely]
-        values, order = torch.sort(values, descending=True, stable=True)
-        probabilities = torch.exp(values - total)
-        before = torch.cumsum(probabilities, dim=-1) - probabilities
-        return token_ids[order[before < top_p].sort().values]
+        counts = self._counts if params.presence_penalty or params.frequency_penalty else Counter[int]()
+        if params.repetition_penalty == 1 and not counts:
+            return self._biased_ids, logits[self._biased_ids] + self._bias
+        repeated = np.array(sorted(self._seen) if params.repetition_penalty != 1 else (), np.int32)
+        counted = np.array(list(counts), np.int32)
+        token_ids = np.unique(np.concatenate((self._biased_ids, repeated, counted)))
+        values = logits[token_ids]
+        values[np.searchsorted(token_ids, self._biased_ids)] += self._bias
+        places = np.searchsorted(token_ids, repeated)
+        before, penalty = values[places], np.float32(params.repetition_penalty)
+        values[places] = np.where(before > 0, before / penalty, before * penalty)
+        penalties = np.float32(params.frequency_penalty) * np.array(list(counts.values()), np.float32)
+        values[np.searchsorted(token_ids, counted)] -= np.float32(params.presence_penalty) + penalties
+        return token_ids, values

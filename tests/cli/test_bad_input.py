@@ -9,7 +9,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import gguf
+import numpy as np
 import pytest
+from safetensors.numpy import save_file
 
 Error = Callable[..., str]
 
@@ -181,6 +183,13 @@ def test_an_unknown_architecture_is_named_with_the_known_ones(error_of: Error, t
     line = error_of("generate", "hi", "--model", tiny_gguf("perceptron"))
     assert "perceptron" in line
     assert "llama" in line
+
+
+def test_an_architecture_that_cannot_run_is_named(error_of: Error, tmp_path: Path):
+    (tmp_path / "config.json").write_text('{"model_type": "mamba"}')
+    save_file({"w": np.zeros(1, np.float32)}, tmp_path / "model.safetensors")
+    line = error_of("generate", "hi", "--model", tmp_path)
+    assert line.startswith(f"{tmp_path}: 'mamba' has layers of linear_attention; full and sliding attention run")
 
 
 def test_a_model_without_a_tokenizer_is_named(error_of: Error, tiny_gguf: Callable[[str], Path]):

@@ -10,12 +10,22 @@ import torch
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from structgen.engine.noise import keyed_uniforms, score_bounds
+from structgen._compiled.entries import prepare
+from structgen.engine.cpu.drawing.drawer import Drawer
+from structgen.engine.noise import keyed_uniforms
 from structgen.engine.request import SamplingParams
 from structgen.engine.sampler import Sampler
 from structgen.errors import GenerationError
 
 WORD = 2**64 - 1
+
+
+@pytest.fixture(scope="module", autouse=True)
+def compile_all():
+    """Before hypothesis looks at the clock."""
+    prepare("structgen.engine.cpu")
+
+
 GAMMA = 0x9E3779B97F4A7C15
 
 
@@ -172,17 +182,6 @@ def test_logprobs_are_the_models_own():
     assert [value for _, value in found.top] == pytest.approx([expected[1], expected[2]])
 
 
-@given(st.integers(1, 200), st.integers(0, WORD), st.integers(0, 9), st.integers(0, 5000))
-def test_no_score_is_above_its_bound(size, seed, choice, position):
-    logits = np.random.default_rng(seed % 1000).normal(0, 5, size).astype(np.float32)
-    scores = logits - np.log(-np.log(keyed_uniforms(seed, choice, position, np.arange(size))))
-    bounds = score_bounds(logits, seed, choice, position)
-    assert bounds.shape == (size,)
-    assert (bounds > scores).all()
-    likely = scores > logits + 2
-    assert (bounds - scores < 0.9)[likely].all()
-
-
 def test_a_draw_over_a_large_vocabulary_looks_at_few_tokens_and_finds_the_best_score():
     logits = torch.from_numpy(np.random.default_rng(1).normal(0, 3, 49152).astype(np.float32))
     sampler = Sampler(SamplingParams(temperature=1), seed=2**64 - 1)
@@ -190,3 +189,60 @@ def test_a_draw_over_a_large_vocabulary_looks_at_few_tokens_and_finds_the_best_s
         uniforms = keyed_uniforms(2**64 - 1, 0, position, np.arange(49152))
         expected = int(torch.argmax(logits.double() - torch.log(-torch.log(torch.from_numpy(uniforms)))))
         assert sampler.draw(logits, None, position) == expected
+
+
+def obvious_kept(logits, params):
+    """Ids that min-p, top-k and top-p leave, in numpy's double precision."""
+    values = (logits / np.float32(params.temperature)).astype(np.float64)
+    ids = np.flatnonzero(values >= values.max() + (math.log(params.min_p) if params.min_p else -math.inf))
+    ids = ids[np.argsort(-values[ids], kind="stable")]
+    if params.top_k and params.top_k < len(ids):
+        ids = ids[values[ids] >= values[ids[params.top_k - 1]]]
+    weights = np.exp(values[ids] - values.max())
+    before = np.cumsum(weights) - weights
+    return np.sort(ids[before < params.top_p * weights.sum()]) if params.top_p < 1 else np.sort(ids)
+
+
+@pytest.mark.parametrize("spread", [0.0, 1.0, 4.0])
+@pytest.mark.parametrize(
+    "settings",
+    [{"top_p": 0.9}, {"top_p": 0.99, "min_p": 0.01}, {"top_k": 40}, {"top_k": 5000, "top_p": 0.5}, {"min_p": 0.1}, {}],
+    ids=str,
+)
+def test_many_rows_over_a_large_vocabulary_draw_what_numpy_would(spread, settings):
+    random, rows, drawer = np.random.default_rng(7), [], Drawer(2)
+    expected = []
+    for number in range(12):
+        logits = random.normal(0, spread, 20_011).astype(np.float32)
+        params = SamplingParams(temperature=0.7, **settings)
+        rows.append(Sampler(params, seed=number).row(torch.from_numpy(logits), None, number))
+        kept = obvious_kept(logits, params)
+        noise = -np.log(-np.log(keyed_uniforms(number, 0, number, kept)))
+        expected.append(int(kept[np.argmax((logits / np.float32(0.7))[kept] + noise)]))
+    assert drawer.draw(rows) == expected
+
+
+def test_rows_of_different_settings_are_drawn_as_if_they_were_alone():
+    random, rows = np.random.default_rng(8), []
+    for number in range(40):
+        logits = torch.from_numpy(random.normal(0, 3, 3001).astype(np.float32))
+        params = SamplingParams(
+            temperature=number % 3 / 2, top_k=number % 4 * 7, top_p=1 - number % 5 / 10, logit_bias={number: 4}
+        )
+        mask = mask_of(random.integers(0, 3001, 60).tolist(), 3001) if number % 2 else None
+        rows.append(Sampler(params, seed=number, banned=[5]).row(logits, mask, 3))
+    drawer = Drawer(2)
+    together = drawer.draw(rows)
+    assert together == [token for row in rows for token in drawer.draw([row])]
+    assert len(set(together)) > 20
+    for row, token in zip(rows, together, strict=True):
+        assert isinstance(token, int)
+        assert row.mask is None or row.mask.view(np.uint32)[token // 32] >> token % 32 & 1
+
+
+def test_a_row_that_cannot_be_drawn_from_does_not_spoil_others():
+    good, bad = torch.tensor([0.0, 2.0, 1.0]), torch.tensor([0.0, math.nan, 1.0])
+    rows = [Sampler(SamplingParams(), seed=1).row(logits, None, 0) for logits in (good, bad, good)]
+    first, second, third = Drawer(1).draw(rows)
+    assert (first, third) == (1, 1)
+    assert isinstance(second, GenerationError)

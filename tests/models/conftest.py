@@ -55,6 +55,35 @@ CASES: dict[str, tuple[str, dict[str, object]]] = {
     "gemma3-linear-rope": ("gemma3_text", {"sliding_window": 8, "rope_parameters": GEMMA3_ROPE, **GEMMA}),
     "qwen3-norm-tied": ("qwen3", {"head_dim": 16, "tie_word_embeddings": True}),
 }
+EXPERTS = {"num_experts": 4, "num_local_experts": 4, "num_experts_per_tok": 2, "moe_intermediate_size": 32}
+LATENT = {
+    "num_key_value_heads": 4,
+    "q_lora_rank": 24,
+    "kv_lora_rank": 16,
+    "head_dim": 8,
+    "qk_rope_head_dim": 8,
+    "qk_nope_head_dim": 16,
+    "v_head_dim": 16,
+}
+# Of architectures without a description of ours.
+UNDESCRIBED: dict[str, tuple[str, dict[str, object]]] = {
+    "phi3-window": ("phi3", {"sliding_window": 8}),
+    "olmo2": ("olmo2", {}),
+    "granite": ("granite", {"attention_multiplier": 0.3, "logits_scaling": 2.0}),
+    "gpt-neox": ("gpt_neox", {}),
+    "gpt2": ("gpt2", {}),  # learned positions
+    "starcoder2-window": ("starcoder2", {"sliding_window": 8}),
+    "qwen2-moe-windows": (
+        "qwen2_moe",
+        {"use_sliding_window": True, "sliding_window": 8, "max_window_layers": 1, "shared_expert_intermediate_size": 32}
+        | EXPERTS,
+    ),
+    "gpt-oss": ("gpt_oss", {"sliding_window": 8, "head_dim": 16, **EXPERTS}),  # sinks, windows in every other layer
+    "minicpm3": ("minicpm3", LATENT),  # keys are wider than values
+    "diffllama": ("diffllama", {}),  # two calls of attention in a layer
+}
+# That cannot run: everything is seen from everywhere; attention that is not behind transformers' interface.
+REFUSED: dict[str, tuple[str, dict[str, object]]] = {name: (name, {}) for name in ("bert", "rembert", "falcon")}
 
 
 class TinyModel(NamedTuple):
@@ -74,7 +103,7 @@ def build(name: str, folder: Path, *, max_shard_size: str = "1GB") -> TinyModel:
     """Make the case ``name`` with random weights (biases and norms too) and save it with a tokenizer."""
     import transformers
 
-    model_type, options = CASES[name]
+    model_type, options = {**CASES, **UNDESCRIBED, **REFUSED}[name]
     config = transformers.AutoConfig.for_model(model_type, **{**SIZES, **options}, pad_token_id=None)
     config._attn_implementation = "eager"
     model = transformers.AutoModelForCausalLM.from_config(config).eval()
@@ -108,6 +137,12 @@ def one_thread() -> Iterator[None]:
 @pytest.fixture(params=CASES)
 def case(request: pytest.FixtureRequest) -> str:
     """Each family and option in turn."""
+    return request.param
+
+
+@pytest.fixture(params=UNDESCRIBED)
+def undescribed(request: pytest.FixtureRequest) -> str:
+    """Each architecture without a description in turn."""
     return request.param
 
 

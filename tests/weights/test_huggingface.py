@@ -170,6 +170,12 @@ def test_missing_broken_and_unusable_weights_are_named(folder):
         open_checkpoint(folder)
 
 
+def test_causal_masks_beside_the_weights_are_no_weights(folder):
+    masks = {"gpt_neox.layers.0.attention.bias": torch.ones(2, 2, dtype=torch.bool)}
+    save_file({"w": torch.zeros(4), **masks}, folder / "model.safetensors")
+    assert open_checkpoint(folder).names() == ["w"]
+
+
 def test_a_missing_shard_and_a_broken_index_are_named(folder):
     (folder / "model.safetensors").rename(folder / "a.safetensors")
     index = folder / "model.safetensors.index.json"

@@ -3,7 +3,7 @@
 A program is an int64 table, a row of `OPERANDS` numbers for each operation: its code, whether the team meets after it,
 and what its kernel says that it takes. What changes from step to step stands in the *step*, an int64 array::
 
-    0  tokens, logits, members, the barrier's place ...   places `TOKENS` to `PROFILE`
+    0  tokens, logits, members, the barrier's place ...   places `TOKENS` to `TICKS`
     16 page tables: address and pages a row, for each cache group
     32 buffers: an address each, places `HIDDEN` to `SCRATCH`
 """
@@ -37,9 +37,10 @@ __all__ = [
     "SCRATCH_BYTES",
     "STEP_SIZE",
     "SUMS",
+    "TASKS",
+    "TASK_COUNT",
     "TICKS",
     "TILES",
-    "TILE_COUNT",
     "TOKENS",
     "TOKEN_IDS",
     "WANTED",
@@ -54,9 +55,9 @@ MOST_GROUPS = 4
 """Cache groups that a step can have."""
 
 (
-    TOKENS, LOGIT_ROWS, MEMBERS, BARRIER, TOKEN_IDS, POSITIONS, ROW_STARTS, ROW_OF_TOKEN, WANTED, TILES, TILE_COUNT,
-    SCRATCH_BYTES, ANGLES, PROFILE, TICKS,
-) = range(15)  # fmt: skip
+    TOKENS, LOGIT_ROWS, MEMBERS, BARRIER, TOKEN_IDS, POSITIONS, ROW_STARTS, ROW_OF_TOKEN, WANTED, TILES, TASKS,
+    TASK_COUNT, SCRATCH_BYTES, ANGLES, PROFILE, TICKS,
+) = range(16)  # fmt: skip
 PAGE_TABLES = 16
 """For each cache group: the address of its table, int32 ``[rows, pages]``, and how many pages a row has."""
 POOLS = 24

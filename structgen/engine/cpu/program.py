@@ -9,7 +9,7 @@ import numpy.typing as npt
 import torch
 
 from structgen.engine.cpu.interpreter import ATTEND, EMBED, GATE, LINEAR, NORM, PROJECT, QUANTIZE
-from structgen.engine.cpu.kernels.linear import BYTES_OF_WEIGHT
+from structgen.engine.cpu.kernels.linear import BYTES_OF_WEIGHT, panel_bytes
 from structgen.engine.cpu.kernels.rows import BYTES_OF_FORM, GROUPS
 from structgen.engine.cpu.layout import GATE_UP, GROUP, HIDDEN, LOGITS, OPERANDS, QKV
 from structgen.engine.cpu.packing import Linear, Memory, bfloat16_bits, pack
@@ -142,7 +142,7 @@ class _Emitter:
             activations=max(depth * BYTES_OF_FORM[form] for depth, form in depths),
             scales=max(depth // GROUP if form == GROUPS else 1 for depth, form in depths),
             logits=self.linears[-1].blocks * 16,
-            scratch=max(depth for depth, _ in depths),
+            scratch=max(panel_bytes(depth) // 4 if form == GROUPS else depth for depth, form in depths),
         )
 
     def _add(self, code: int, *operands: int, meet: bool = True) -> None:

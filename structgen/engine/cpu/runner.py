@@ -10,10 +10,12 @@ import torch
 
 from structgen.engine.cpu import layout
 from structgen.engine.cpu.interpreter import run_program
-from structgen.engine.cpu.kernels.attention import QUERIES_AT_ONCE
+from structgen.engine.cpu.kernels.attention import QUERIES_TOGETHER
+from structgen.engine.cpu.kernels.scores import PLACE_BYTES
 from structgen.engine.cpu.packing import Memory
 from structgen.engine.cpu.pages import PageLayout, PagePool
 from structgen.engine.cpu.program import emit
+from structgen.engine.cpu.tasks import attention_tasks
 from structgen.engine.cpu.team import CoreWatch, Team, available_cores
 from structgen.engine.models.loading import LoadedModel
 from structgen.engine.models.rope import inverse_frequencies, rotation
@@ -86,6 +88,7 @@ class CpuRunner:
         self._program = emit(description, loaded.weights, quantization, self._pages, Memory(consume=consume))
         self.page_size = page_size
         self.cache_groups: tuple[CacheGroup, ...] = self._pages.groups
+        self._full_group = next((number for number, one in enumerate(self.cache_groups) if one.window is None), None)
         self._pools: tuple[PagePool, ...] = ()
         self._team = Team(threads or available_cores())
         self._watch = CoreWatch(self._team.size)
@@ -185,7 +188,7 @@ class CpuRunner:
         step[layout.TOKENS], step[layout.LOGIT_ROWS] = len(batch.token_ids), len(batch.wanted)
         for place, array in arrays.items():
             step[place] = array.ctypes.data
-        step[layout.TILE_COUNT] = len(arrays[layout.TILES])
+        step[layout.TASK_COUNT] = len(arrays[layout.TASKS])
         for group, table in enumerate(batch.page_tables):
             step[layout.PAGE_TABLES + 2 * group + 1] = table.shape[1]
         step[layout.LOGITS] = logits.ctypes.data
@@ -209,25 +212,19 @@ class CpuRunner:
         for table, pool in zip(batch.page_tables, self._pools, strict=True):
             if table.max() >= pool.pages or table[rows, batch.positions // self.page_size].min() < 0:
                 raise InvalidRequest(f"a token's page is none of the {pool.pages}")
+        heads = self._description.num_attention_heads // self._description.num_key_value_heads
+        together = attention_tasks(batch, heads, self.page_size, self._full_group)
         arrays = {
             layout.TOKEN_IDS: batch.token_ids,
             layout.POSITIONS: batch.positions,
             layout.ROW_STARTS: batch.row_starts,
             layout.ROW_OF_TOKEN: rows,
             layout.WANTED: batch.wanted,
-            layout.TILES: self._tiles(counts),
+            layout.TILES: together.tiles,
+            layout.TASKS: together.tasks,
         }
         arrays |= {layout.PAGE_TABLES + 2 * group: table for group, table in enumerate(batch.page_tables)}
         return {place: np.ascontiguousarray(array, np.int32) for place, array in arrays.items()}
-
-    def _tiles(self, counts: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
-        """Tiles of queries, int32 ``[tiles, 3]``: row, first query, queries."""
-        queries = counts * (self._description.num_attention_heads // self._description.num_key_value_heads)
-        tiles = -(-queries // QUERIES_AT_ONCE)
-        rows = np.repeat(np.arange(len(counts)), tiles)
-        before = np.repeat(np.cumsum(tiles) - tiles, tiles)
-        first = (np.arange(len(rows)) - before) * QUERIES_AT_ONCE
-        return np.stack((rows, first, np.minimum(queries[rows] - first, QUERIES_AT_ONCE)), axis=1).astype(np.int32)
 
     def _know_angles(self, positions: int) -> None:
         while self._known_angles < positions:
@@ -267,10 +264,11 @@ class CpuRunner:
         }
 
     def _scratch_bytes(self) -> int:
-        """Queries, their sums and scores over the longest context, or a row of any layer's inputs."""
-        context = -(-self.max_model_len // layout.BLOCK) * layout.BLOCK
-        queries = QUERIES_AT_ONCE * (self._description.head_dim + 2 * layout.BLOCK + context) * 4
-        attention = queries + 64 + 32 * context // layout.BLOCK
+        """A task's queries, with scores and places over the longest context, or a row of any layer's inputs."""
+        blocks = -(-self.max_model_len // layout.BLOCK)
+        width = self._description.head_dim
+        a_query = 4 * (width + 1 + width + layout.BLOCK + layout.BLOCK * blocks) + PLACE_BYTES * blocks
+        attention = QUERIES_TOGETHER * a_query
         return -(-max(attention, 4 * self._program.widths.scratch) // 64) * 64
 
 

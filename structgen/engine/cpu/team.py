@@ -26,6 +26,7 @@ class _Helper:
     def __init__(self) -> None:
         self.begin, self.end = threading.Semaphore(0), threading.Semaphore(0)
         self.work: Callable[[], object] | None = None
+        self.error: BaseException | None = None
         # A daemon: Python must not wait at its end for a thread that waits for work.
         threading.Thread(target=self._serve, name="structgen-cpu", daemon=True).start()
 
@@ -34,7 +35,10 @@ class _Helper:
             self.begin.acquire()
             if self.work is None:
                 return
-            self.work()
+            try:
+                self.work()
+            except BaseException as error:  # the caller's, who waits for this part
+                self.error = error
             self.end.release()
 
 
@@ -62,20 +66,23 @@ class Team:
         weakref.finalize(self, _dismiss, self._helpers)
 
     def run(self, work: Callable[[int], object], members: int) -> None:
-        """Call ``work(member)`` for each member from 0 on, all at once; returns when all have ended."""
+        """Call ``work(member)`` for each member from 0 on, all at once; returns, or raises, when all have ended."""
         if self._process != os.getpid():
             self._helpers.clear()
             self._process = os.getpid()
         while len(self._helpers) < members - 1:
             self._helpers.append(_Helper())
         for member, helper in enumerate(self._helpers[: members - 1], 1):
-            helper.work = lambda member=member: work(member)
+            helper.work, helper.error = lambda member=member: work(member), None
             helper.begin.release()
         try:
             work(0)
         finally:  # whatever ends it early, no helper is still at work when the next step is prepared
             for helper in self._helpers[: members - 1]:
                 helper.end.acquire()
+        for helper in self._helpers[: members - 1]:
+            if helper.error is not None:
+                raise helper.error
 
 
 class CoreWatch:

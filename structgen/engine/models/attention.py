@@ -26,6 +26,8 @@ class Scores(NamedTuple):
 
     scale: float
     softcap: float | None = None
+    sinks: torch.Tensor | None = None
+    """``[heads]``: the score of nothing, which takes its share of a head's softmax and gives no value (gpt-oss)."""
 
 
 def attention(
@@ -61,12 +63,12 @@ def attention(
         if window is not None:
             keys, values = keys[:, -window:], values[:, -window:]
         grouped = queries.view(1, kv_heads, heads // kv_heads, head_dim)
-        attended = _attend(grouped, keys[None], values[None], None, False, scores)
+        attended = _attend(grouped, keys[None], values[None], None, False, _shaped(scores, kv_heads, -1))
         return attended.reshape(1, heads * head_dim)
     grouped = queries.view(count, kv_heads, heads // kv_heads, head_dim).permute(1, 2, 0, 3)
     shape = (kv_heads, heads // kv_heads, keys.shape[1], head_dim)
     keys, values = keys[:, None].expand(shape), values[:, None].expand(shape)
-    attended = _attend(grouped, keys, values, mask, mask is None, scores)
+    attended = _attend(grouped, keys, values, mask, mask is None, _shaped(scores, kv_heads, -1, 1))
     return attended.permute(2, 0, 1, 3).reshape(count, heads * head_dim)
 
 
@@ -78,14 +80,29 @@ def _attend(
     is_causal: bool,
     scores: Scores,
 ) -> torch.Tensor:
-    """Attend ``[..., queries, head_dim]`` over ``[..., length, head_dim]``; torch's own operator knows no cap."""
-    if scores.softcap is None:
+    """Attend ``[..., queries, head_dim]`` over ``[..., length, head_dim]``; torch has it with neither cap nor sinks."""
+    if scores.softcap is None and scores.sinks is None:
         return functional.scaled_dot_product_attention(
             queries, keys, values, attn_mask=mask, is_causal=is_causal, scale=scores.scale
         )
-    capped = scores.softcap * torch.tanh(queries @ keys.transpose(-1, -2) * (scores.scale / scores.softcap))
+    products = queries @ keys.transpose(-1, -2) * scores.scale
+    if scores.softcap is not None:
+        products = scores.softcap * torch.tanh(products / scores.softcap)
     if is_causal:
-        mask = torch.ones(capped.shape[-2:], dtype=torch.bool).tril()
+        mask = torch.ones(products.shape[-2:], dtype=torch.bool, device=products.device).tril()
     if mask is not None:
-        capped = capped.masked_fill(~mask, -torch.inf)
-    return torch.softmax(capped.float(), dim=-1).to(values.dtype) @ values
+        products = products.masked_fill(~mask, -torch.inf)
+    return _shares(products.float(), scores.sinks).to(values.dtype) @ values
+
+
+def _shares(products: torch.Tensor, sinks: torch.Tensor | None) -> torch.Tensor:
+    """The softmax over the last dimension, and over a sink's score where there is one."""
+    if sinks is None:
+        return torch.softmax(products, dim=-1)
+    nothing = sinks.float().unsqueeze(-1).expand(*products.shape[:-1], 1)
+    return torch.softmax(torch.cat((products, nothing), dim=-1), dim=-1)[..., :-1]
+
+
+def _shaped(scores: Scores, *shape: int) -> Scores:
+    """The sinks as grouped queries have their heads."""
+    return scores if scores.sinks is None else scores._replace(sinks=scores.sinks.view(shape))

@@ -15,7 +15,7 @@ from structgen.engine.models.description import Activation, LinearScaling, Llama
 from structgen.errors import InvalidModelFile, PluginError, UnsupportedModel
 from structgen.plugins import registry
 
-__all__ = ["Family", "describe", "gemma2", "gemma3", "llama", "mistral", "qwen2", "qwen3"]
+__all__ = ["Family", "describe", "gemma2", "gemma3", "is_described", "llama", "mistral", "qwen2", "qwen3"]
 
 Family = Callable[[Mapping[str, object]], ModelDescription]
 """What a plugin of ``structgen.models`` is; it raises InvalidModelFile and UnsupportedModel."""
@@ -26,6 +26,11 @@ _SCALING_FIELDS = {
     "linear": {"factor"},
     "llama3": {"factor", "low_freq_factor", "high_freq_factor", "original_max_position_embeddings"},
 }
+
+
+def is_described(architecture: str) -> bool:
+    """Whether there is a family of that name."""
+    return architecture in registry("structgen.models").names()
 
 
 def describe(architecture: str, metadata: Mapping[str, object]) -> ModelDescription:
@@ -48,7 +53,8 @@ def describe(architecture: str, metadata: Mapping[str, object]) -> ModelDescript
     families = registry("structgen.models")
     if architecture not in families.names():
         raise UnsupportedModel(
-            f"the architecture {architecture!r} is not known; known are {', '.join(families.names())}"
+            f"the architecture {architecture!r} is not known; known are {', '.join(families.names())}; others run from "
+            "their Hugging Face folders, through transformers' own code"
         )
     family = families.load(architecture)
     if not _is_family(family):

@@ -13,14 +13,16 @@ from typing import TYPE_CHECKING
 import torch
 
 from structgen.engine.models.description import ModelDescription
-from structgen.engine.models.families import describe
+from structgen.engine.models.families import describe, is_described
 from structgen.engine.models.weights import Arena, ModelWeights, lay_out
 from structgen.engine.weights import Checkpoint, open_checkpoint
+from structgen.engine.weights.huggingface import HuggingFaceCheckpoint
 from structgen.errors import InvalidModelFile, InvalidRequest, UnsupportedModel
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
+    from structgen.engine.foreign.loading import ForeignModel
     from structgen.engine.sources import LocalModel
     from structgen.engine.tokenization.chat_template import ChatTemplate
 
@@ -46,8 +48,10 @@ class LoadedModel:
     chat_template: ChatTemplate | None
 
 
-def load_model(local: LocalModel | Path | str, *, dtype: str = "float32") -> LoadedModel:
+def load_model(local: LocalModel | Path | str, *, dtype: str = "float32") -> LoadedModel | ForeignModel:
     """Load a model and its tokenizer from a GGUF file or a Hugging Face folder.
+
+    A Hugging Face folder of an architecture without a description of ours is loaded through ``transformers``' own code.
 
     Parameters
     ----------
@@ -71,10 +75,15 @@ def load_model(local: LocalModel | Path | str, *, dtype: str = "float32") -> Loa
         raise InvalidRequest(f"dtype {dtype!r} is not known; known are {', '.join(DTYPES)}")
     path, name = (Path(local), None) if isinstance(local, (str, Path)) else (local.path, local.name)
     with open_checkpoint(path) as checkpoint:
+        name = name or (path.name if path.is_dir() else path.stem)
+        if isinstance(checkpoint, HuggingFaceCheckpoint) and not is_described(checkpoint.architecture):
+            from structgen.engine.foreign.loading import load_foreign_model
+
+            return load_foreign_model(checkpoint, name, DTYPES[dtype])
         description = _describe(checkpoint)
         with weights_loading(checkpoint, description, DTYPES[dtype]) as weights:
             return LoadedModel(
-                name=name or (path.name if path.is_dir() else path.stem),
+                name=name,
                 description=description,
                 weights=weights,
                 tokenizer=checkpoint.tokenizer(),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,9 @@ __all__ = ["SafetensorsFiles"]
 
 _SINGLE = "model.safetensors"
 _DTYPES = frozenset({"F64", "F32", "F16", "BF16"})
+# Causal masks, which models used to keep beside their weights (GPT-NeoX, GPT-2), and their code makes anew.
+_MASK = re.compile(r".*\.(attention|attn)\.bias")
+_MASK_DTYPES = frozenset({"BOOL", "U8"})
 
 
 class SafetensorsFiles:
@@ -94,6 +98,8 @@ class SafetensorsFiles:
         except (SafetensorError, OSError) as error:
             raise InvalidModelFile(f"{path}: broken safetensors file: {error}; get the file again") from error
         for name, part in slices.items():
+            if part.get_dtype() in _MASK_DTYPES and _MASK.fullmatch(name):
+                continue
             if part.get_dtype() not in _DTYPES:
                 raise UnsupportedModel(
                     f"{path}: tensor {name!r} is of type {part.get_dtype()}; the types here are "

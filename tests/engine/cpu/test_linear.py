@@ -13,7 +13,7 @@ from structgen._compiled.entries import add_entry, prepare
 from structgen._compiled.kernel import Address
 from structgen.engine.cpu import layout
 from structgen.engine.cpu.interpreter import run_program
-from structgen.engine.cpu.kernels.linear import SHORT_FLOATS, linear
+from structgen.engine.cpu.kernels.linear import SHORT_FLOATS, linear, panel_bytes
 from structgen.engine.cpu.kernels.rows import FLOATS, GROUPS, PAIRS, QUADS, QUADS_SIGNED
 from structgen.engine.cpu.packing import Linear, Memory, pack
 from structgen.errors import InvalidRequest
@@ -51,6 +51,8 @@ def outputs(one: Linear, activations: np.ndarray, scales: np.ndarray, sums: np.n
     step = np.zeros(layout.STEP_SIZE, np.int64)
     found = np.zeros((len(activations), one.blocks * 16), np.float32)
     step[layout.TOKENS], step[layout.MEMBERS] = len(activations), 1
+    scratch = np.empty(panel_bytes(one.depth), np.uint8)
+    step[layout.SCRATCH], step[layout.SCRATCH_BYTES] = scratch.ctypes.data, len(scratch)
     places = {layout.ACTIVATIONS: activations, layout.SCALES: scales, layout.SUMS: sums, layout.LOGITS: found}
     for place, array in places.items():
         step[place] = array.ctypes.data
@@ -144,7 +146,7 @@ def test_no_tile_changes_an_output(quantization):
     scales = scales if one.form == GROUPS else np.ascontiguousarray(scales[:, 0])
     whole = outputs(one, activations, scales, sums)
     for first in range(64):
-        for count in (1, 2, 3, 4, 5, 6, 7):
+        for count in (1, 2, 3, 4, 5, 6, 7, 13):
             part = slice(first, min(first + count, 64))
             some = outputs(one, activations[part], scales[part], sums[part])
             np.testing.assert_array_equal(some, whole[part])
@@ -165,13 +167,15 @@ def test_a_quantization_that_is_not_known_is_refused():
         pack(MEMORY, torch.ones(16, 32), None, "int3")
 
 
-@pytest.mark.parametrize(
-    ("processor", "instruction"),
-    [
-        (Processor("x86_64-unknown-linux-gnu", "icelake-server", "+avx2,+avx512f,+avx512bw,+avx512vnni"), "vpdpbusd"),
-        (Processor("aarch64-unknown-linux-gnu", "neoverse-n1", "+neon,+dotprod"), "sdot"),
-    ],
-    ids=["vnni", "arm"],
-)
-def test_the_interpreter_compiles_for_processors_that_multiply_bytes(processor, instruction):
-    assert instruction in assembly({"run_program": run_program.__wrapped__}, processor)
+def multiply_bytes(operands: Address, step: Address) -> None:
+    linear(QUADS, operands, step, 0)
+
+
+def test_unsigned_bytes_are_multiplied_four_at_once_where_there_is_an_instruction():
+    vnni = Processor("x86_64-unknown-linux-gnu", "icelake-server", "+avx2,+avx512f,+avx512bw,+avx512vnni")
+    assert "vpdpbusd" in assembly({"multiply_bytes": multiply_bytes}, vnni)
+
+
+def test_the_whole_interpreter_compiles_for_a_processor_of_another_kind():
+    arm = Processor("aarch64-unknown-linux-gnu", "neoverse-n1", "+neon,+dotprod")
+    assert "sdot" in assembly({"run_program": run_program.__wrapped__}, arm)

@@ -88,3 +88,17 @@ def test_a_core_that_stays_taken_is_tried_ever_less_often():
     tries = [place for place, members in enumerate(found) if members == 2]
     assert tries[:5] == [0, 1, 18, 51, 116]
     assert len(tries) == 10
+
+
+@pytest.mark.parametrize("at_fault", [[0, 1], [1]])
+def test_an_error_in_any_part_is_the_caller_s(at_fault):
+    team = Team(2)
+
+    def work(member: int) -> None:
+        if member in at_fault:
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        team.run(work, 2)
+    at_fault.clear()
+    team.run(work, 2)

@@ -1,0 +1,1 @@
+"""Draws of tokens in compiled code, many rows in one call."""
