@@ -48,8 +48,15 @@ def _iterated(
 ) -> Callable[Concatenate[AsyncLLM, P], AsyncGenerator[Any, None]]:
     """Make of a method of `LLM` that returns a stream one that returns an asynchronous iterator with the same items."""
 
-    @wraps(method)
+    @wraps(method, assigned=("__module__", "__name__"))
     def begin(self: AsyncLLM, /, *arguments: P.args, **options: P.kwargs) -> AsyncGenerator[Any, None]:
+        """Answer a prompt or one conversation, and yield the text as it comes.
+
+        Arguments, items and errors are those of :meth:`LLM.stream <structgen.LLM.stream>`, except that all errors come
+        from the iteration. A slow reader holds up nobody: what was not read is put together. Cancelling the task that
+        iterates, or closing the iterator, aborts the request; a loop that may be left early is best put into ``async
+        with contextlib.aclosing(llm.stream(...)) as stream``.
+        """
         return self._items(partial(method, self.llm, *arguments, **options))
 
     return begin

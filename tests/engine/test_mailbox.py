@@ -53,6 +53,18 @@ def test_a_reader_may_wait_before_there_is_anything():
     assert found == [delta(1)]
 
 
+def test_who_cannot_wait_is_woken_once_when_there_is_something():
+    mailbox, woken = Mailbox(HomeProcess()), []
+    mailbox.when_unread(lambda: woken.append("later"))
+    assert woken == []
+    mailbox.put(delta(1))
+    mailbox.put(delta(2))
+    assert woken == ["later"]
+    mailbox.when_unread(lambda: woken.append("at once"))
+    assert woken == ["later", "at once"]
+    assert mailbox.take().token_ids == (1, 2)
+
+
 def test_who_does_not_read_finds_the_whole_answer_in_one_delta_and_holds_up_nobody(start):
     client = start()
     unread = client.submit(Request(PROMPT, LONG))
