@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import threading
 from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -15,11 +14,11 @@ from structgen.engine.request import SamplingParams
 from structgen.engine.sources.catalog import DEFAULT_MODEL
 from structgen.errors import InvalidRequest
 from structgen.llm.asking import Asker
-from structgen.llm.batches import OnError, ask_all, check_on_error
+from structgen.llm.batches import OnError, ask_all
 from structgen.llm.calls import Tool, as_tools, load_call_format
-from structgen.llm.drawing import check_retries, read_sampling_params
+from structgen.llm.drawing import read_sampling_params
 from structgen.llm.forms import AnswerForm, CallForm, answer_form
-from structgen.llm.generator import Generator, as_prompts, prompt_questions
+from structgen.llm.generator import Generator, prompt_questions
 from structgen.llm.messages import are_conversations, read_messages
 from structgen.llm.prompting import PromptWriter, Question
 from structgen.llm.steps import blocking
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
 
     from structgen.grammars import TokenVocabulary
 
-__all__ = ["LLM", "default_llm", "generate"]
+__all__ = ["LLM"]
 
 
 class LLM:
@@ -364,42 +363,3 @@ class LLM:
             raise InvalidRequest("tools: with tools the answer is a call; leave schema, regex and choice out")
         offered = as_tools(tools)
         return CallForm(offered, self.call_format, shown_by_template=self.prompt_writer.knows_tools), tuple(offered)
-
-
-class _Default:
-    """The default model, loaded at the first use and then kept, in each process anew."""
-
-    def __init__(self) -> None:
-        self._forget()
-        if hasattr(os, "register_at_fork"):
-            os.register_at_fork(after_in_child=self._forget)
-
-    def get(self) -> LLM:
-        with self._lock:  # so that two threads do not both load it
-            if self._llm is None:
-                self._llm = LLM()
-            return self._llm
-
-    def _forget(self) -> None:
-        self._lock = threading.Lock()
-        self._llm: LLM | None = None
-
-
-_default = _Default()
-
-
-def default_llm() -> LLM:
-    """Return the model that :func:`generate` asks: the default one, loaded at the first use and then kept."""
-    return _default.get()
-
-
-def generate(prompts: str | Sequence[str], **options: Any) -> Any:
-    """Answer one prompt or a list of them with the default model; everything is as in :meth:`LLM.generate`."""
-    # Checked here too: the first call fetches and loads a model, and a wrong argument should not wait for that.
-    as_prompts(prompts)
-    forms = (options.get(name) for name in ("schema", "regex", "choice"))
-    answer_form(*forms, on_unsupported=options.get("on_unsupported", "error"))
-    read_sampling_params(options.get("sampling_params"))
-    check_retries(options.get("retries", 0))
-    check_on_error(options.get("on_error", "raise"))
-    return default_llm().generate(prompts, **options)

@@ -67,7 +67,7 @@ def test_a_models_arguments_are_checked_before_it_is_looked_for(model, options, 
 
 @pytest.mark.parametrize(("options", "message"), OPTIONS)
 def test_the_default_model_is_not_loaded_for_wrong_arguments(options, message, monkeypatch):
-    monkeypatch.setattr("structgen.llm.front.default_llm", lambda: pytest.fail("loaded"))
+    monkeypatch.setattr("structgen.llm.default.default_llm", lambda: pytest.fail("loaded"))
     with pytest.raises(InvalidRequest, match=message):
         structgen.generate("Hi", **options)
     with pytest.raises(InvalidRequest, match="prompts: "):

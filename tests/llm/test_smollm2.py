@@ -9,7 +9,7 @@ from pydantic import BaseModel
 
 import structgen
 from structgen import SamplingParams
-from structgen.llm.front import default_llm
+from structgen.llm.default import default_llm
 
 pytestmark = pytest.mark.model
 
