@@ -21,6 +21,8 @@ QUANTIZATIONS = ("fp32", "bf16", "int8", "w8a8", "int4")
 _INT16, _INT32 = 2**15 - 1, 2**31 - 1
 _PIECE = 64 << 20
 _ALIGNMENT = 64
+_CHANNELS = 2048
+"""Channels that are quantized at a time."""
 _CACHED = 1 << 18
 """Elements that are laid out at a time, few enough to stay in the cache."""
 
@@ -34,8 +36,9 @@ class Memory:
     Parameters
     ----------
     consume : bool
-        Whether weights that need no other room may be laid out anew where they are, and are lost as they were. What
-        costs most of laying out fp32 weights is that the system clears new memory for them: 0.9 s for SmolLM2.
+        Whether the weights are ours: layers that are laid out go, and what needs no other room may be laid out anew
+        where it is. What costs most of laying out fp32 weights is that the system clears new memory for them: 0.9 s
+        for SmolLM2.
     """
 
     def __init__(self, *, consume: bool = False) -> None:
@@ -198,11 +201,16 @@ def _laid_out_in_place(padded: Floats) -> Floats:
 
 def _int8(padded: Floats) -> tuple[npt.NDArray[np.int8], Floats]:
     """``round(w / s)`` with ``s = max |w| / 127`` of each channel; a NaN or infinity makes its channel's scale NaN."""
-    scales = np.abs(padded).max(1) / np.float32(127)
-    is_usable = np.isfinite(scales) & (scales > 0)
-    integers = np.rint(padded / np.where(is_usable, scales, 1)[:, None])
-    scales[~np.isfinite(scales)] = np.nan
-    return np.where(is_usable[:, None], integers, 0).astype(np.int8), scales
+    integers, scales = np.empty(padded.shape, np.int8), np.empty(len(padded), np.float32)
+    for first in range(0, len(padded), _CHANNELS):  # a head as a whole would take its size five times over
+        rows = padded[first : first + _CHANNELS]
+        of_rows = np.abs(rows).max(1) / np.float32(127)
+        is_usable = np.isfinite(of_rows) & (of_rows > 0)
+        rounded = np.rint(rows / np.where(is_usable, of_rows, 1)[:, None])
+        of_rows[~np.isfinite(of_rows)] = np.nan
+        integers[first : first + _CHANNELS] = np.where(is_usable[:, None], rounded, 0)
+        scales[first : first + _CHANNELS] = of_rows
+    return integers, scales
 
 
 def _int4(padded: Floats) -> npt.NDArray[np.uint8]:

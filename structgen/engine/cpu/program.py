@@ -127,7 +127,8 @@ class _Emitter:
         parts: list[tuple[str, int]] = []
         self._embed(weights.embedding)
         parts.append(("the embedding", len(self.operations)))
-        for index, (layer, place) in enumerate(zip(weights.layers, self.pages.layers, strict=True)):
+        for index, place in enumerate(self.pages.layers):
+            layer = weights.layers.pop(0) if self.memory.consume else weights.layers[index]
             self._attention(layer, place)
             self._mlp(layer)
             parts.append((f"layer {index}", len(self.operations)))

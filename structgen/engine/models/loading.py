@@ -106,14 +106,9 @@ def weights_loading(
     UnsupportedModel
         There are tensors that the family has no place for.
     """
-    shapes: list[tuple[int, ...]] = []
-
-    def plan(*shape: int) -> torch.Tensor:
-        shapes.append(shape)
-        return torch.empty(shape, device="meta")
-
-    _check_tensors(checkpoint, description.architecture, lay_out(description, plan)[1])
-    weights, places = lay_out(description, Arena(shapes, dtype).take)
+    planned = lay_out(description, lambda *shape: torch.empty(shape, device="meta"))[1]
+    _check_tensors(checkpoint, description.architecture, planned)
+    weights, places = lay_out(description, Arena(dtype).take)
     # Dequantization is a chain of numpy calls that release the GIL, so threads keep all cores busy.
     pool = ThreadPoolExecutor(max_workers=torch.get_num_threads())
     try:

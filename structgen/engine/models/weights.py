@@ -15,6 +15,7 @@ __all__ = ["Arena", "LayerWeights", "ModelWeights", "lay_out"]
 
 _ALIGNMENT = 64
 """Bytes: a cache line, and the widest vector register."""
+_PIECE = 32 << 20
 
 
 @dataclass(frozen=True)
@@ -42,7 +43,7 @@ class ModelWeights:
     """All weights of a model, in one dtype."""
 
     embedding: torch.Tensor  # [vocab, hidden]
-    layers: tuple[LayerWeights, ...]
+    layers: list[LayerWeights]
     norm: torch.Tensor  # [hidden]
     head: torch.Tensor  # [vocab, hidden]; the embedding itself where the description ties them
 
@@ -53,33 +54,31 @@ class ModelWeights:
 
 
 class Arena:
-    """Uninitialized memory for all weights in one piece.
+    """Uninitialized memory for weights in few large pieces, each of which goes with the last tensor in it.
 
-    One piece, from numpy, because numpy asks for huge pages: 538 MB in pages of 4 KB took 115,000 page faults, half
-    the time of a load, and every forward pass would walk them again.
+    Large, and from numpy, because numpy asks for huge pages: 538 MB in pages of 4 KB took 115,000 page faults, half the
+    time of a load, and every forward pass would walk them again.
 
     Parameters
     ----------
-    shapes : list of tuple of int
-        What is to be taken, in this order.
     dtype : torch.dtype
         Of all of it.
     """
 
-    def __init__(self, shapes: list[tuple[int, ...]], dtype: torch.dtype) -> None:
+    def __init__(self, dtype: torch.dtype) -> None:
         self._dtype = dtype
-        self._memory = np.empty(sum(map(self._room, shapes)) + _ALIGNMENT, np.uint8)
-        self._used = -self._memory.ctypes.data % _ALIGNMENT
+        self._piece = np.empty(0, np.uint8)
+        self._used = 0
 
     def take(self, *shape: int) -> torch.Tensor:
         """Return the next tensor, aligned to a cache line."""
         size = math.prod(shape) * self._dtype.itemsize
-        piece = self._memory[self._used : self._used + size]
-        self._used += self._room(shape)
-        return torch.from_numpy(piece).view(self._dtype).view(shape)
-
-    def _room(self, shape: tuple[int, ...]) -> int:
-        return -(-math.prod(shape) * self._dtype.itemsize // _ALIGNMENT) * _ALIGNMENT
+        if self._used + size > len(self._piece):
+            self._piece = np.empty(max(_PIECE, size) + _ALIGNMENT, np.uint8)
+            self._used = -self._piece.ctypes.data % _ALIGNMENT
+        tensor = torch.from_numpy(self._piece[self._used : self._used + size]).view(self._dtype).view(shape)
+        self._used += -(-size // _ALIGNMENT) * _ALIGNMENT
+        return tensor
 
 
 def lay_out(
@@ -101,7 +100,7 @@ def lay_out(
     """
     vocabulary = (description.vocab_size, description.hidden_size)
     embedding = new(*vocabulary)
-    layers = tuple(_new_layer(description, new) for _ in range(description.num_hidden_layers))
+    layers = [_new_layer(description, new) for _ in range(description.num_hidden_layers)]
     norm = new(description.hidden_size)
     head = embedding if description.tie_word_embeddings else new(*vocabulary)
     places = {"model.embed_tokens.weight": embedding, "model.norm.weight": norm}
