@@ -80,9 +80,14 @@ class _Nullable:
     def __init__(self, rules: list[Rule]) -> None:
         self._rules: set[Rule] = set()
         self._known: dict[Expr, bool] = {}
-        while more := {rule for rule in rules if rule not in self._rules and self.holds(rule.body)}:
-            self._rules |= more
+        found = -1
+        while found < len(self._rules):
+            found = len(self._rules)
             self._known.clear()
+            for rule in reversed(rules):  # those that are called before their callers, as far as may be
+                if rule not in self._rules and self.holds(rule.body):
+                    self._rules.add(rule)
+        self._known.clear()
 
     def holds(self, expr: Expr) -> bool:
         """Whether ``expr`` matches the empty text."""

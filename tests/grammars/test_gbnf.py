@@ -36,6 +36,8 @@ def accepts(grammar: str, text: str) -> bool:
         ('root ::= "a" p |\np ::= "b" |\n', ["", "a", "ab"], ["b"]),
         ('root ::= "a"\n  | "b"\n\n# more\nother ::= "c"', ["a", "b"], ["c"]),
         ('root ::=\n  my-rule my_rule\r\nmy-rule ::= "x"\r\nmy_rule ::= "y"', ["xy"], ["x", "yx"]),
+        ('root ::= ("a"\n *\n "b" {2})', ["bb", "aabb"], ["ab"]),
+        ('\ufeffroot ::= "a"{0003}', ["aaa"], ["a"]),
         ('root ::= "("  root ")" | "x"', ["x", "((x))"], ["(x", "()"]),
     ],
 )
@@ -168,6 +170,8 @@ def test_special_tokens_are_named_by_text_or_number():
         ("root ::= <|nothing|>", r"no special token"),
         ("root ::= <[7]>", r"no special token"),
         ('root "a"', r"expected ::=, not"),
+        ("root ::= # \u2028 one line\n  !", r"line 2, column 3"),
+        ("root ::= <[" + "1" * 5000 + "]>", r"no special token"),
     ],
 )
 def test_what_is_malformed_is_refused_with_its_place(grammar, message):
@@ -189,8 +193,9 @@ def test_a_grammar_without_texts_is_refused(grammar):
         'root ::= ("a"{1000}){1000}',
         'root ::= "a"{1000000}',
         'root ::= "a"{99999999999999999999}',
+        "root ::= " + "(" * 99 + '"a"' + ("?*" * 45 + ")") * 99,
     ],
-    ids=["groups", "stars", "product", "count", "huge count"],
+    ids=["groups", "stars", "product", "count", "huge count", "both"],
 )
 def test_what_would_blow_up_is_a_limit(grammar):
     with pytest.raises(GrammarLimitExceeded):

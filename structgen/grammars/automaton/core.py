@@ -9,7 +9,7 @@ from typing import NamedTuple, TypeVar
 
 import numpy as np
 
-from structgen.errors import EmptyLanguage
+from structgen.errors import EmptyLanguage, GrammarLimitExceeded
 from structgen.grammars.automaton import walk
 from structgen.grammars.automaton._jit import Int32Array, Int32Table, Int64Array, UInt8Array
 from structgen.grammars.automaton.analysis import analyse, callees
@@ -23,6 +23,9 @@ from structgen.grammars.automaton.stacks import start_set
 from structgen.grammars.automaton.tables import (
     ACCEPT,
     C_DONE,
+    C_FILLED,
+    C_GENERATION,
+    C_WALKS,
     C_WANTED_KEYS,
     C_WANTED_LEAF,
     C_WANTED_RULE,
@@ -57,6 +60,9 @@ from structgen.grammars.automaton.tables import (
 from structgen.grammars.expr import Rule
 
 __all__ = ["Size", "StackAutomaton"]
+
+_MOST_BEGINNINGS = 4
+"""Of the store of interiors, for one mask; threads that fill it at once may be the cause too."""
 
 _Result = TypeVar("_Result")
 
@@ -122,6 +128,7 @@ class StackAutomaton:
         self._tables = Tables(base.tables)
         self._lock = threading.RLock()
         self._holders: dict[Called, Called] | None = None
+        self._begun = 0, 0  # how often the store began anew, for want of room, at which mask
         self._growth = Growth(self._tables, max_bytes)
         self._book = RuleBook(start, self._facts, self._tables, self._growth, lengths, interiors, base.book)
         self._book.lower_ahead()
@@ -289,8 +296,23 @@ class StackAutomaton:
             self._extend(count(C_WANTED_KEYS), count(C_WANTED_SPELLING))
         else:
             leaf, trie, node, state = (count(C_WANTED_LEAF + place) for place in range(4))
-            variant = count(C_WANTED_VARIANT) | count(C_WANTED_VARIANT_2) << 31
-            self._run(lambda memory: self._interiors.add(memory, leaf, variant, trie, node, state))
+            variant, generation = count(C_WANTED_VARIANT) | count(C_WANTED_VARIANT_2) << 31, count(C_GENERATION)
+            self._run(lambda memory: self._interiors.add(memory, generation, leaf, variant, trie, node, state))
+            self._count_beginnings(generation)
+
+    def _count_beginnings(self, generation: int) -> None:
+        """See to it that no mask has the store of interiors begin anew time and again.
+
+        Of short rules in a row each way to part tokens between them has interiors of its own. Where these are too many
+        to be kept together, what is behind the first of them is walked; and where that is still too much, all of it.
+        """
+        if self._interiors.generation == generation:
+            return
+        masks = self._tables.count(C_FILLED)
+        self._begun = (masks, self._begun[1] + 1) if self._begun[0] == masks else (masks, 1)
+        if self._begun[1] > _MOST_BEGINNINGS:
+            raise GrammarLimitExceeded("a mask depends on more of the vocabulary than is kept; simplify the grammar")
+        self._tables.set_count(C_WALKS, max(self._tables.count(C_WALKS), self._begun[1] - 1))
 
     def _extend(self, keys: int, spelling: int) -> None:
         """Write the keys that are left when the one that was spelled so has been there."""

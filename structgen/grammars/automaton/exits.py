@@ -267,8 +267,12 @@ def flatten(
     firsts: Int32Array,
     tokens: Int32Array,
     counts: Int64Array,
+    seen: Int32Array,
 ) -> None:
-    """Write the trie below ``root`` as `walk.Trie` has it, a byte to a number yet; ``counts``: its nodes and tokens."""
+    """Write the trie below ``root`` as `walk.Trie` has it, a byte to a number yet; ``counts``: its nodes and tokens.
+
+    ``seen``: zeros for all tokens, where one may come to a node more than once, and is to be there once; else empty.
+    """
     used, count, node = 0, 1, 0
     queue = np.empty(len(exits), np.int32)
     queue[0] = root
@@ -277,8 +281,12 @@ def flatten(
         nodes[node], firsts[node], children[node] = exits[one, EXIT_BYTE], used, count
         entry = int64(exits[one, EXIT_TOKENS])
         while entry:
-            tokens[used] = lists[entry, 0]
-            used += 1
+            token = int64(lists[entry, 0])
+            if len(seen) == 0 or seen[token] != node + 1:
+                tokens[used] = token
+                used += 1
+                if len(seen):
+                    seen[token] = node + 1
             entry = int64(lists[entry, 1])
         child = int64(exits[one, EXIT_CHILD])
         while child:

@@ -42,6 +42,7 @@ from structgen.grammars.automaton.tables import (
     C_BLANK,
     C_DONE,
     C_END_EXCEPTION,
+    C_FILLED,
     C_FIRST_EXCEPTION,
     C_GENERATION,
     C_HAS_SETS,
@@ -287,6 +288,7 @@ def _write(m: Memory, s: Memory, state: int, budget: int, row: Int32Array) -> in
     if budget == NO_BUDGET and read_mask(m, s, words, state, row.ctypes.data):
         return 0
     _fill(m, s, state, budget, row.ctypes.data)
+    set_count(m, C_FILLED, (get_count(m, C_FILLED) + 1) & 0x7FFFFFFF)
     if budget == NO_BUDGET:
         keep_mask(m, s, words, state, row.ctypes.data)
     return 0

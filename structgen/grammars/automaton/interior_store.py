@@ -9,7 +9,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from structgen.grammars.automaton._jit import Int32Array, Memory, UInt8Array
+from structgen.grammars.automaton._jit import Int32Array, Int32Table, Memory, UInt8Array
 from structgen.grammars.automaton.exits import (
     COUNT_GROUPS,
     DONE,
@@ -25,8 +25,11 @@ from structgen.grammars.automaton.exits import (
 from structgen.grammars.automaton.interior_entries import Exits, Interior, Rings
 from structgen.grammars.automaton.interiors import (
     CHILD,
+    E_EXITS,
     E_KEY,
     E_KEY_COUNT,
+    E_PARTS,
+    FIRSTS,
     H_ELEMENT_COUNT,
     H_END_COUNT,
     H_ENDS,
@@ -111,7 +114,6 @@ class InteriorStore:
         self._projections: dict[tuple[bytes, bytes], Projection | None] = {}
         self._leaf_count, self._entries = LEAVES, 0
         self._work = np.empty((3, len(trie.tokens)), np.int32)
-        self._inside = self._work[0]
         self._words = (len(trie.starts) + 30) // 32
         self._head = self._header(ends)
         self._begin_anew(0)
@@ -162,8 +164,15 @@ class InteriorStore:
                 self._leaf_count += 1
             return number
 
-    def add(self, tables: Memory, leaf: int, variant: int, trie: int, node: int, state: int) -> None:
+    @property
+    def generation(self) -> int:
+        """How often it has begun anew."""
+        return int(self._memory[H_GENERATION])
+
+    def add(self, tables: Memory, generation: int, leaf: int, variant: int, trie: int, node: int, state: int) -> None:
         """Compute the interior of ``state`` below ``node``; the caller holds the lock of ``tables``.
+
+        ``trie`` is one of ``generation``; where that has gone, whoever wants it finds the links gone too.
 
         Raises what compiled code raises that asks for room.
         """
@@ -172,8 +181,8 @@ class InteriorStore:
             hashed = write_key(tables, leaf, variant, trie, node, state, key)
             if self._find(key, hashed):
                 return  # another automaton was first
-            if trie >= self._used:
-                return  # it went with all others; whoever wants it finds the links gone
+            if trie and generation != self.generation:
+                return
             if leaf < 0:
                 found = self._rings(tables, leaf, variant, trie, node, state)
             elif trie == 0 and node == ROOT and is_between(tables, state):
@@ -182,10 +191,10 @@ class InteriorStore:
                 found = self._collect(tables, self.snapshot[0], variant, trie, node, state)
             entry = found.laid_out(self._used, key, self._words)
             if self._used + len(entry) > len(self._memory) or 2 * self._entries > _HASH_ROWS:
-                self._begin_anew(int(self._memory[H_GENERATION]) + 1)
-                if trie:
-                    return
+                self._begin_anew(self.generation + 1)
                 entry = found.laid_out(self._used, key, self._words)
+                if trie or self._used + len(entry) > len(self._memory):
+                    return
             self._append(entry, hashed)
 
     def _begin_anew(self, generation: int) -> None:
@@ -251,7 +260,7 @@ class InteriorStore:
         while True:
             exits, lists = np.empty((room, EXIT_COLUMNS), np.int32), np.empty((room, 2), np.int32)
             into = (exits, lists, labels, counts)
-            how = collect(tables, store, variant, trie, node, state, most, self._inside, *into)
+            how = collect(tables, store, variant, trie, node, state, most, self._room_for(trie)[0], *into)
             if how == TOO_WIDE:
                 raise _TooWide
             if how == DONE:
@@ -263,13 +272,25 @@ class InteriorStore:
         for group in range(groups):
             if roots[group]:
                 parts = Exits(*(np.empty(size, np.int32) for size in (nodes, nodes + 1, nodes + 1, tokens)))
-                flatten(exits, lists, int(roots[group]), *parts, counts)
+                # What is left of a token in two ways may have the same left again.
+                seen = np.zeros(len(self._trie.starts) if trie else 0, np.int32)
+                flatten(exits, lists, int(roots[group]), *parts, counts, seen)
                 found[int(labels[group])] = parts.cut(int(counts[0]), int(counts[1]))
-        return Interior(self._inside[:inside], found)
+        stay = self._work[0, :inside]
+        return Interior(np.unique(stay) if trie else stay, found)
+
+    def _room_for(self, trie: int) -> Int32Table:
+        """Three lists with room for all tokens of ``trie``, some of which it may have in several places."""
+        if trie:
+            memory = self._memory
+            held = int(memory[memory[trie + E_PARTS + FIRSTS] + memory[trie + E_EXITS] + 1])
+            if held > self._work.shape[1]:
+                self._work = np.empty((3, held), np.int32)
+        return self._work
 
     def _rings(self, tables: Memory, leaf: int, variant: int, trie: int, node: int, state: int) -> Rings:
         store, its, labels = self.snapshot[0], leaf_within(leaf), np.empty(MOST_LABELS, np.int64)
-        inside, numbers, ends = self._work
+        inside, numbers, ends = self._room_for(trie)
         counts = np.zeros(4, np.int64)
         is_root = trie == 0 and node == ROOT and is_between(tables, state)
         if is_root and (its in self._kinds or is_counted(tables, state)):  # else a walk of the vocabulary is short

@@ -20,6 +20,7 @@ from structgen.grammars.automaton._jit import Int64Array, Memory, inlined, inner
 from structgen.grammars.automaton.hashing import FNV_BASIS, folded, mixed, pair_hash
 from structgen.grammars.automaton.leaves import LEAVES, key_at, key_count, label_at, read_on, uncounted
 from structgen.grammars.automaton.tables import (
+    C_WALKS,
     C_WANTED_LEAF,
     C_WANTED_NODE,
     C_WANTED_STATE,
@@ -219,7 +220,8 @@ def find_interior(
         return max(0, cell(m, LINKS, slot, LINK_INTERIOR))
     interior = _look_up(m, s, leaf, variant, trie, node, state)
     if interior == 0:
-        if leaf < LEAVES or variant or _is_wide(m, s, variant, trie, node, state, path):
+        is_kept = leaf < LEAVES or variant or get_count(m, C_WALKS) < (1 if trie else 2)
+        if is_kept and (leaf < LEAVES or variant or _is_wide(m, s, variant, trie, node, state, path)):
             set_count(m, C_WANTED_LEAF, leaf)
             set_count(m, C_WANTED_TRIE, trie)
             set_count(m, C_WANTED_NODE, node)

@@ -229,7 +229,7 @@ def project(trie: Trie, store: Int32Array, kinds: Kinds) -> Projection | None:
         return None
     nodes, held = int(counts[COUNT_EXITS]), int(counts[COUNT_TOKENS])
     bytes_of, children, firsts, ordered = (np.empty(size, np.int32) for size in (nodes, nodes + 1, nodes + 1, held))
-    flatten(exits, lists, 0, bytes_of, children, firsts, ordered, counts)
+    flatten(exits, lists, 0, bytes_of, children, firsts, ordered, counts, np.empty(0, np.int32))
     packed = np.frombuffer(bytearray(bytes_of.astype(np.uint8).tobytes() + bytes(8 - nodes % 4)), np.int32)
     parts = packed, children, firsts, ordered
     own = np.array(store[:HEADER])

@@ -116,14 +116,16 @@ def collect_rings(
         ring = group_of(labels, counts, _label(further, label_at(m, target, variant) >= 0)) - 1
         if ring < 0:
             return -1
-        source, first, end = tokens, load(firsts, node), load(firsts, node + 1)
         below = stretch(m, s, node, target, ALONE, loops) if can_stretch and load(children, node) >= LARGE else 0
-        if below:
-            source, first, end = deep, load(below, 9), load(below, 10)
-        for place in range(first, end):
-            inside[found] = load(source, place)
+        before = found
+        for place in range(load(firsts, node), load(firsts, node + 1)):
+            inside[found] = load(tokens, place)
             found += 1
-        if first < end:
+        if below:
+            for place in range(load(below, 9), load(below, 10)):
+                inside[found] = load(deep, place)
+                found += 1
+        if before < found:
             runs += runs == 0 or numbers[runs - 1] != ring
             numbers[runs - 1], ends[runs - 1] = ring, found
         if not below:

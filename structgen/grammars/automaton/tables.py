@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from structgen.errors import GrammarLimitExceeded
 from structgen.grammars.automaton._jit import Int32Array, Memory, fixed, inlined, inner, load, store
 from structgen.grammars.automaton.table_memory import give_back, reserve
 from structgen.grammars.limits import checkpoint
@@ -77,10 +78,10 @@ N_SPELLINGS, N_EXTENSIONS, C_KEEPS_SPELLING, C_WANTED_KEYS, C_WANTED_SPELLING = 
 N_POOL, N_TEXTS, N_VALUES, N_INTERVALS, N_MACHINES, N_RECORDS = range(29, 35)
 N_LINKS, N_JOBS, C_WANTED_LEAF, C_WANTED_TRIE, C_WANTED_NODE, C_WANTED_STATE = range(64, 70)
 C_GENERATION, C_BLANK, C_DONE, N_CLOSERS, N_EXCEPTIONS, C_FIRST_EXCEPTION, C_END_EXCEPTION, C_LONGEST = range(70, 78)
-C_WANTED_VARIANT, C_WANTED_VARIANT_2, C_BASE_MASK, N_MASKS = range(78, 82)
+C_WANTED_VARIANT, C_WANTED_VARIANT_2, C_BASE_MASK, N_MASKS, C_FILLED, C_WALKS = range(78, 84)
 
 _TABLES = {
-    COUNTS: _Table(1, 82),
+    COUNTS: _Table(1, 84),
     NODES: _Table(6, 1024),
     BYTESETS: _Table(8, 32),
     RULES: _Table(5, 32),
@@ -127,6 +128,7 @@ _ROOM = 64
 _COUNTED = {table: its.used for table, its in _TABLES.items() if its.used is not None}
 _FIRST_ROWS = {table: its.rows for table, its in _TABLES.items()}
 _FIRST_ROOM = {table: its.rows * _ROOM for table, its in _TABLES.items()}
+_MOST_WORDS = (1 << 31) - (1 << 16)
 _STRIDE = 1 << 15
 """So many rows are written between two looks at the limits."""
 
@@ -351,14 +353,21 @@ class Tables:
                 self.memory[3 * one + 2] = self._rows[one]
             self._layout, self._whole = (self.memory, self._layout[1], {}), None
             return
-        for one in growing:
-            self._room[one] = self._rows[one] * _ROOM
+        self._room = self._room_with(growing)
         memory, offsets = self._lay_out()
         for one, its in _TABLES.items():
             if its.kept or one not in growing:
                 old = np.reshape(self[one], -1)
                 memory[offsets[one] : offsets[one] + len(old)] = old
         self._use(memory, offsets)  # last: other threads read without the lock
+
+    def _room_with(self, growing: set[int]) -> dict[int, int]:
+        """Room for the rows of those that grow and for as many times these as addresses of 31 bits allow."""
+        for times in (_ROOM, _ROOM // 8, 1):
+            room = self._room | {one: self._rows[one] * times for one in growing}
+            if sum(its.columns * room[table] for table, its in _TABLES.items()) < _MOST_WORDS:
+                return room
+        raise GrammarLimitExceeded("the automaton's tables are as large as they may be; simplify the grammar")
 
     def _spans(self) -> list[slice]:
         """What may have been written."""

@@ -6,7 +6,7 @@ from typing import cast
 
 from typing_extensions import Unpack
 
-from structgen.errors import InvalidGrammar
+from structgen.errors import GrammarLimitExceeded, InvalidGrammar
 from structgen.grammars.gbnf.parser import Parser
 from structgen.grammars.left_recursion import without_left_recursion
 from structgen.grammars.limits import Limits
@@ -51,6 +51,13 @@ def compile_gbnf(
     """
     if not isinstance(cast("object", text), str):
         raise InvalidGrammar(f"a grammar is a string, not {type(text).__name__}")
+    try:
+        return _compiled(text, vocabulary, start)
+    except RecursionError as error:
+        raise GrammarLimitExceeded("the grammar is nested too deeply; give its inner groups names") from error
+
+
+def _compiled(text: str, vocabulary: TokenVocabulary, start: str) -> TokenAutomaton:
     rules = Parser(text, vocabulary).grammar()
     if start not in rules:
         raise InvalidGrammar(f"the grammar has no rule {start!r} to begin with; it has {', '.join(sorted(rules)[:8])}")

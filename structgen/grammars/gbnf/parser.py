@@ -31,8 +31,8 @@ _MOST_NESTED = 100
 """Groups within groups and repetitions of repetitions, at most."""
 _MOST_SYMBOLS = 100_000
 """Symbols of a rule with its repetitions written out, at most."""
-_COUNTS = re.compile(r"\{\s*(\d+)\s*(?:(,)\s*(\d+)?\s*)?\}")
-_TOKEN_ID = re.compile(r"<\[(\d+)\]>")
+_COUNTS = re.compile(r"\{\s*([0-9]+)\s*(?:(,)\s*([0-9]+)?\s*)?\}")
+_TOKEN_ID = re.compile(r"<\[([0-9]{1,10})\]>")
 
 
 class Parser:
@@ -184,8 +184,12 @@ class Parser:
 
     def _repeated(self, part: Expr) -> Expr:
         for _ in range(_MOST_NESTED):
+            place = self._place
+            if self._depth:
+                self._skip_lines()
             counts = self._counts(self._next)
             if counts is None:
+                self._place = place
                 return part
             self._place += 1
             part = repetition(part, *counts)
@@ -209,7 +213,8 @@ class Parser:
 
 def _number(digits: str) -> int:
     """The number, or one that is beyond the limit as well."""
-    return int(digits) if len(digits.lstrip("0")) < 10 else 10**9
+    significant = digits.lstrip("0") or "0"
+    return int(significant) if len(significant) < 10 else 10**9
 
 
 def _symbols_of(expr: Expr) -> int:

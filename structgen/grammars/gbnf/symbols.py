@@ -8,6 +8,7 @@ from typing import NamedTuple, NoReturn
 
 from structgen.errors import InvalidGrammar
 from structgen.grammars.charset import MAX_CODE_POINT, CharSet
+from structgen.grammars.limits import checkpoint
 
 __all__ = ["Symbol", "Symbols"]
 
@@ -31,6 +32,7 @@ _SYMBOLS = re.compile(
     |(?P<counts>\{[^}\r\n]*\})|(?P<token><[^>\s]+>)|(?P<name>[A-Za-z0-9_-]+)|(?P<mark>[()|*+?.])""",
     re.VERBOSE,
 )
+_LINE = re.compile(r"\r\n|\r|\n")
 _CHARACTER = re.compile(
     r"\\(?:x(?P<x>[0-9A-Fa-f]{2})|u(?P<u>[0-9A-Fa-f]{4})|U(?P<U>[0-9A-Fa-f]{8})|(?P<one>.))|(?P<plain>[^\\])"
 )
@@ -41,7 +43,7 @@ class Symbols:
     """A grammar's text as symbols, and where in it something is wrong."""
 
     def __init__(self, text: str) -> None:
-        self._text = text
+        self._text = text.removeprefix("\ufeff")
 
     def __iter__(self) -> Iterator[Symbol]:
         """Every symbol, spaces and comments left out, an ``"end"`` last."""
@@ -50,6 +52,7 @@ class Symbols:
             found = _SYMBOLS.match(self._text, place)
             if found is None or found.lastgroup is None:
                 self.fail(f"unexpected {self._text[place]!r}", place)
+            checkpoint()
             if found.lastgroup != "space":
                 yield Symbol(found.lastgroup, found[0], place)
             place = found.end()
@@ -57,9 +60,8 @@ class Symbols:
 
     def where(self, at: int) -> str:
         """Line and column of a place."""
-        before = self._text[:at].splitlines(keepends=True) or [""]
-        is_new = before[-1].endswith(("\n", "\r"))
-        return f"line {len(before) + is_new}, column {1 if is_new else len(before[-1]) + 1}"
+        lines = _LINE.split(self._text[:at])
+        return f"line {len(lines)}, column {len(lines[-1]) + 1}"
 
     def fail(self, what: str, at: int) -> NoReturn:
         """Raise `InvalidGrammar` for what is at a place."""
@@ -79,11 +81,13 @@ class Symbols:
         begin = 2 if is_negated else 1
         inside = self._points(symbol.text[begin:-1], symbol.at + begin)
         ranges: list[tuple[int, int]] = []
-        while inside:
-            first = last = inside.pop(0)[0]
-            if len(inside) > 1 and inside[0] == (ord("-"), True):
-                last = inside[1][0]
-                del inside[:2]
+        place = 0
+        while place < len(inside):
+            first = last = inside[place][0]
+            place += 1
+            if inside[place : place + 1] == [(ord("-"), True)] and place + 1 < len(inside):
+                last = inside[place + 1][0]
+                place += 2
             if last < first:
                 self.fail(f"the range {chr(first)}-{chr(last)} runs backwards", symbol.at)
             ranges.append((first, last))
@@ -95,6 +99,7 @@ class Symbols:
         """Code points, each with whether it is written as itself."""
         found: list[tuple[int, bool]] = []
         for one in _CHARACTER.finditer(text):
+            checkpoint()
             kind = one.lastgroup or ""
             if kind == "plain":
                 point = ord(one[0])

@@ -112,10 +112,14 @@ class Planner:
         keywords = atom.keywords
         if keywords["type"] != "array" or not is_object(keywords.get("items")):
             return None
-        value, high = self.algebra.conjunction(atom.child("items")), keywords.get("maxItems")
-        low, high = counted_bounds(int(keywords.get("minItems", 0)), None if high is None else int(high), atom.pointer)
+        value, low, high = (
+            self.algebra.conjunction(atom.child("items")),
+            keywords.get("minItems", 0),
+            keywords.get("maxItems"),
+        )
         if value is self.algebra.nothing or (high is not None and high < max(low, 1)):
             return None
+        low, high = counted_bounds(int(low), None if high is None else int(high), atom.pointer)
         return Plan(NO_WAY, (ArrayPlan((), (ItemPlan(value),), low, high, (), unique=False, pointer=atom.pointer),))
 
     def is_satisfiable(self, conjunction: Conjunction) -> bool:
