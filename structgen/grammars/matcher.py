@@ -101,7 +101,9 @@ class Matcher:
         if after < DEAD:
             self._check(state)
             raise ValueError(f"token id {token_id} is not in a vocabulary of {len(self._vocabulary)} tokens")
-        return after if after < self._max_states else self._within_limit(after)
+        if after >= self._max_states:  # as in `_within_limit`, without a call: this is done for every token
+            raise too_many_states(self._max_states)
+        return after
 
     def advance_bytes(self, state: int, text: bytes) -> int:
         """The state after ``text``, whatever its tokens; `DEAD` where it cannot come.

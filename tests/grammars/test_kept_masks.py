@@ -84,6 +84,20 @@ def test_masks_that_find_no_room_any_more_are_made_again(vocabulary):
             assert (row == first).all()
 
 
+def test_a_mask_of_too_many_words_is_not_kept_nor_written_past_its_limit():
+    texts = [f"{number:05d}" for number in range(32 * 2000)]
+    vocabulary = TokenVocabulary([*(f'"{text}"'.encode() for text in texts), b""], eos_token_ids=[len(texts)])
+    automaton = compile_json_schema({"enum": texts[::32]}, vocabulary)  # one bit of every word
+    with automaton.matcher() as matcher:
+        row = np.empty(matcher._words, np.int32)
+        for _ in range(2):
+            matcher.fill_mask(matcher.start, row)
+            assert (row[:2000] == 1).all()
+        tables = matcher._stacks._tables
+        assert tables.count(N_MASKS) <= 1
+        assert not tables[MASKS][1 + 2 + 512 + 64 :].any()
+
+
 def test_kept_masks_go_when_the_store_begins_anew(vocabulary):
     automaton = compile_json_schema(SCHEMAS[0], vocabulary)
     with automaton.matcher() as matcher:

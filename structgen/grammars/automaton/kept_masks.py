@@ -12,8 +12,10 @@ They are all forgotten where the table is full, and where the store begins anew.
 from __future__ import annotations
 
 from structgen.grammars.automaton._jit import Memory, inner, load, store
+from structgen.grammars.automaton.rows import add_mask, begin_row
 from structgen.grammars.automaton.tables import (
     C_BASE_MASK,
+    C_BLANK,
     KEPT_BASE,
     KEPT_BITS,
     KEPT_COUNT,
@@ -55,13 +57,10 @@ def read_mask(m: Memory, s: Memory, words: int, closed: int, row: Memory) -> boo
     if place == 0:
         return False
     base = cell(m, MASKS, place, KEPT_BASE)
+    set_count(m, C_BLANK, 1)
     if base:
-        mask = s + 4 * base
-        for word in range(words):
-            store(row, word, load(mask, word))
-    else:
-        for word in range(words):
-            store(row, word, 0)
+        add_mask(m, words, s + 4 * base, row)
+    begin_row(m, words, row)
     for entry in range(place + 2, place + 2 + cell(m, MASKS, place, KEPT_COUNT)):
         store(row, cell(m, MASKS, entry, KEPT_WORD), cell(m, MASKS, entry, KEPT_BITS))
     return True
@@ -98,14 +97,15 @@ def keep_mask(m: Memory, s: Memory, words: int, closed: int, row: Memory) -> Non
     if max(1, get_count(m, N_MASKS)) + 2 + _MOST_WORDS + _RUN > rows_of(m, MASKS):
         forget_masks(m)
     begin = max(1, get_count(m, N_MASKS))
-    base, place, word = get_count(m, C_BASE_MASK), begin + 2, 0
+    base, place, word, most = get_count(m, C_BASE_MASK), begin + 2, 0, begin + 2 + _MOST_WORDS
     mask = s + 4 * base if base else 0
-    while word + _RUN <= words and place <= begin + 2 + _MOST_WORDS:
+    while word + _RUN <= words and place <= most:
         if _differs(mask, row, word):
             place = _add_words(m, mask, row, word, word + _RUN, place)
         word += _RUN
-    place = _add_words(m, mask, row, word, words, place)
-    if place > begin + 2 + _MOST_WORDS:
+    if place <= most:
+        place = _add_words(m, mask, row, word, words, place)
+    if place > most:
         return
     put(m, MASKS, begin, KEPT_BASE, base)
     put(m, MASKS, begin, KEPT_COUNT, place - begin - 2)
