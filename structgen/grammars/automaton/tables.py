@@ -332,6 +332,15 @@ class Tables:
         """Set one of the counts."""
         self._numbers[3 * len(_TABLES) + place] = value
 
+    def get(self, table: int, row: int, column: int) -> int:
+        """One value."""
+        number: int = self._numbers[self._layout[1][table] + row * _TABLES[table].columns + column]
+        return number
+
+    def put(self, table: int, row: int, column: int, value: int) -> None:
+        """Write one value."""
+        self._numbers[self._layout[1][table] + row * _TABLES[table].columns + column] = value
+
     def append(self, table: int, count: int, rows: Sequence[Sequence[int]]) -> int:
         """Write ``rows`` behind those of ``table`` that ``count`` counts; returns the number of the first."""
         first, columns = self.count(count), _TABLES[table].columns
