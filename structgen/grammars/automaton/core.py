@@ -41,6 +41,7 @@ from structgen.grammars.automaton.tables import (
     N_RULES,
     N_SETS,
     NOTHING,
+    Q_COUNT,
     Q_DISTANCE,
     Q_FIRST,
     R_KEYS,
@@ -245,12 +246,14 @@ class StackAutomaton:
 
     def is_accepting(self, state: int) -> bool:
         """Whether the text may end in ``state``."""
-        first, count = self._items_of(state)
-        return count > 0 and int(self._tables[ITEMS][first, I_STATE]) == ACCEPT  # items are sorted and it is the least
+        if state == NOTHING or self._tables.get(SETS, state, Q_COUNT) == 0:
+            return False
+        first = self._tables.get(SETS, state, Q_FIRST)
+        return self._tables.get(ITEMS, first, I_STATE) == ACCEPT  # items are sorted and it is the least
 
     def distance(self, state: int) -> int:
         """So many tokens suffice to an end; `FAR` or more where no bound is known."""
-        return int(self._tables[SETS][state, Q_DISTANCE])
+        return self._tables.get(SETS, state, Q_DISTANCE)
 
     def rules(self, state: int) -> list[Called]:
         """The rules that a text in ``state`` may be in; a value that several hold stands for itself."""
