@@ -1,0 +1,61 @@
+"""From a grammar's text to its rule: the way of the whole, step by step."""
+
+from __future__ import annotations
+
+from structgen.errors import InvalidRegex, UnsupportedGrammar
+from structgen.grammars.expr import Rule
+from structgen.grammars.lark.earley import earley_grammar, earley_lexers
+from structgen.grammars.lark.lalr import lalr_grammar
+from structgen.grammars.lark.lexing import Lexing
+from structgen.grammars.lark.loading import Conflict, Loaded, load_earley, load_lalr
+from structgen.grammars.lark.patterns import Steps
+from structgen.grammars.lark.product import rule_of
+from structgen.grammars.lark.scanning import Scanner
+from structgen.grammars.lark.token_places import TokenPlaces
+from structgen.grammars.left_recursion import without_left_recursion
+from structgen.grammars.regex.python_parser import parse
+
+__all__ = ["build_rule"]
+
+
+def build_rule(text: str, start: str, parser: str, name: str) -> Rule:
+    """The rule of the texts that a parser of Lark takes, none of its rules left-recursive; see `compile_lark`."""
+    return without_left_recursion(_rule(text, start, parser, name))
+
+
+def _rule(text: str, start: str, parser: str, name: str) -> Rule:
+    if parser != "earley":
+        try:
+            return _lalr_rule(text, start, name)
+        except Conflict:
+            if parser == "lalr":
+                raise
+    return _earley_rule(text, start, name)
+
+
+def _lalr_rule(text: str, start: str, name: str) -> Rule:
+    loaded = load_lalr(text, start, name)
+    lexing, numbers = _lexing(loaded, name)
+    found = lalr_grammar(loaded, start, numbers)
+    return rule_of(found.grammar, TokenPlaces(lexing, found.contexts, found.following, found.first))
+
+
+def _earley_rule(text: str, start: str, name: str) -> Rule:
+    loaded = load_earley(text, start, name)
+    lexing, numbers = _lexing(loaded, name)
+    lexers = earley_lexers(loaded, lexing, numbers)
+    following = {number: [0] for number in numbers.values()}
+    return rule_of(earley_grammar(loaded, start, numbers), TokenPlaces(lexing, [lexers], following, 0))
+
+
+def _lexing(loaded: Loaded, name: str) -> tuple[Lexing, dict[str, int]]:
+    """The terminals, and their numbers by name."""
+    steps, entries = Steps(), list[int]()
+    names = [terminal.name for terminal in loaded.terminals]
+    for number, terminal in enumerate(loaded.terminals):
+        try:
+            tree = parse(terminal.pattern.to_regexp())
+        except InvalidRegex as error:
+            raise UnsupportedGrammar(f"{name}: the terminal {terminal.name}: {error}") from error
+        entries.append(steps.add_terminal(terminal.name, number, tree))
+    return Lexing(Scanner(steps, names), entries, names), {one: number for number, one in enumerate(names)}

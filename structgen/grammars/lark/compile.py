@@ -1,0 +1,71 @@
+"""From a grammar in Lark's syntax to its automaton."""
+
+from __future__ import annotations
+
+from typing import Literal, cast
+
+from typing_extensions import Unpack
+
+from structgen.errors import GrammarLimitExceeded, InvalidGrammar
+from structgen.grammars.limits import Limits
+from structgen.grammars.recipe import front_end
+from structgen.grammars.token_automaton import TokenAutomaton
+from structgen.grammars.vocabulary import TokenVocabulary
+
+__all__ = ["compile_lark"]
+
+
+@front_end("lark")
+def compile_lark(
+    text: str,
+    vocabulary: TokenVocabulary,
+    start: str = "start",
+    parser: Literal["auto", "lalr", "earley"] = "auto",
+    name: str = "the grammar",
+    **limits: Unpack[Limits],
+) -> TokenAutomaton:
+    """The automaton of the texts that `lark` parses with a grammar.
+
+    With ``"lalr"`` these are the texts that ``Lark(text, parser="lalr")`` parses, its contextual lexer included: what
+    is a keyword and what a name, which terminal is taken where several match, and how far, is as Lark decides it.
+    With ``"earley"`` they are those of ``Lark(text, parser="earley", lexer="dynamic_complete")``: any way to part a
+    text into tokens will do. ``"auto"`` is LALR(1) where the grammar is, without conflicts, and Earley else.
+
+    Parameters
+    ----------
+    text : str
+        The grammar.
+    vocabulary : TokenVocabulary
+        The model's tokens.
+    start : str
+        The rule to begin with.
+    parser : {"auto", "lalr", "earley"}
+        Whose language it is.
+    name : str
+        Of the grammar, for messages: its file.
+    **limits
+        On time, states and memory; see `Limits`.
+
+    Raises
+    ------
+    InvalidGrammar
+        The grammar is malformed, with line, column and what was expected.
+    UnsupportedGrammar
+        A terminal cannot be held exactly, or ``"lalr"`` is asked for and the grammar is not LALR(1). Terminals are
+        regular expressions as `compile_regex` takes them; lookbehind sees one character, and none before its terminal;
+        with Earley a lookahead sees no further than to the end of its terminal.
+    EmptyLanguage
+        No text matches.
+    GrammarLimitExceeded
+        The terminals are too large, or a limit is passed.
+    """
+    if not isinstance(cast("object", text), str):
+        raise InvalidGrammar(f"a grammar is a string, not {type(text).__name__}")
+    if parser not in ("auto", "lalr", "earley"):
+        raise InvalidGrammar(f'parser is "auto", "lalr" or "earley", not {parser!r}')
+    from structgen.grammars.lark.building import build_rule  # `lark` takes a third of a second to import
+
+    try:
+        return TokenAutomaton(build_rule(text, start, parser, name), vocabulary)
+    except RecursionError as error:
+        raise GrammarLimitExceeded("the grammar is nested too deeply; give its inner groups names") from error

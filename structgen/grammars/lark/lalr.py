@@ -1,0 +1,115 @@
+"""A grammar with its LALR(1) parser and contextual lexer to a grammar of tokens that knows the contexts.
+
+Lark reads each token with the lexer of the state that the token before it was shifted to. So a symbol is told apart by
+the state that the parser is in before it: after a terminal, that state says which lexer is next. Where the table has no
+conflict, the parser takes what the grammar derives, and nothing of it but these contexts is needed (as the nonterminal
+transitions of DeRemer and Pennello 1982). Symbols that derive the same from two states are one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from lark.grammar import Rule as LarkRule
+
+from structgen.grammars.lark.classes import alike
+from structgen.grammars.lark.lexing import Lexer
+from structgen.grammars.lark.loading import LoadedLalr, TerminalOrder
+from structgen.grammars.lark.product import Part, TokenGrammar
+from structgen.grammars.limits import checkpoint
+
+__all__ = ["LalrGrammar", "lalr_grammar"]
+
+
+class LalrGrammar(NamedTuple):
+    """A grammar of tokens and its contexts."""
+
+    grammar: TokenGrammar
+    contexts: list[tuple[Lexer, ...]]
+    first: int
+    """The context where a text begins."""
+    following: dict[int, list[int]]
+    """Of each terminal the contexts that it may lead to."""
+
+
+def lalr_grammar(loaded: LoadedLalr, start: str, numbers: dict[str, int]) -> LalrGrammar:
+    """The grammar of tokens; ``numbers`` are those of the terminals by name."""
+    return _Transitions(loaded, numbers).grammar(start)
+
+
+class _Transitions:
+    """The parser's transitions by nonterminals."""
+
+    def __init__(self, loaded: LoadedLalr, numbers: dict[str, int]) -> None:
+        self._loaded, self._terminals = loaded, numbers
+        self._by_origin: dict[str, list[LarkRule]] = {}
+        for rule in loaded.rules:
+            self._by_origin.setdefault(rule.origin.name, []).append(rule)
+        self._contexts: dict[TerminalOrder, int] = {}
+        self._numbers: dict[tuple[int, str], int] = {}
+        self._found: list[tuple[int, str]] = []
+        self._productions: list[list[tuple[Part, ...]]] = []
+
+    def grammar(self, start: str) -> LalrGrammar:
+        first = self._context(self._loaded.first)
+        self._transition(self._loaded.first, start)
+        for state, nonterminal in self._found:  # grows as it goes
+            self._productions.append([self._parts(state, rule) for rule in self._by_origin[nonterminal]])
+        following: dict[int, dict[int, None]] = {}
+        for productions in self._productions:
+            for production in productions:
+                for part in production:
+                    if part.is_terminal:
+                        following.setdefault(part.number, {})[part.context] = None
+        ignored = frozenset(self._terminals[name] for name in self._loaded.ignored)
+        contexts = [(self._lexer(order, ignored),) for order in self._contexts]
+        return LalrGrammar(self._united(), contexts, first, {one: list(its) for one, its in following.items()})
+
+    def _context(self, state: int) -> int:
+        return self._contexts.setdefault(self._loaded.order(state), len(self._contexts))
+
+    def _transition(self, state: int, nonterminal: str) -> int:
+        number = self._numbers.setdefault((state, nonterminal), len(self._found))
+        if number == len(self._found):
+            self._found.append((state, nonterminal))
+        return number
+
+    def _parts(self, state: int, rule: LarkRule) -> tuple[Part, ...]:
+        """What ``rule`` derives from ``state`` on."""
+        checkpoint()
+        parts: list[Part] = []
+        for symbol in rule.expansion:
+            after: int = self._loaded.actions[state][symbol.name][1]
+            if symbol.is_term:
+                parts.append(Part(True, self._terminals.get(symbol.name, -1), self._context(after)))
+            else:
+                parts.append(Part(False, self._transition(state, symbol.name)))
+            state = after
+        return tuple(parts)
+
+    def _united(self) -> TokenGrammar:
+        """The grammar with one nonterminal for each class of transitions that derive the same."""
+        names = [str(name) for _, name in self._found]
+
+        def renumbered(part: Part, classes: Sequence[int]) -> Part:
+            return part if part.is_terminal else part._replace(number=classes[part.number])
+
+        def signature(thing: int, classes: Sequence[int]) -> object:
+            its = self._productions[thing]
+            return names[thing], tuple(tuple(renumbered(part, classes) for part in parts) for parts in its)
+
+        classes = alike(len(names), signature)
+        members = {its: thing for thing, its in reversed(list(enumerate(classes)))}
+        order = [members[one] for one in range(len(members))]
+        productions = [
+            [tuple(renumbered(part, classes) for part in parts) for parts in self._productions[thing]]
+            for thing in order
+        ]
+        return TokenGrammar(classes[0], [names[thing] for thing in order], productions)
+
+    def _lexer(self, order: TerminalOrder, ignored: frozenset[int]) -> Lexer:
+        numbers = self._terminals
+        terminals = tuple(numbers[name] for name in order.names)
+        spellings = {numbers[name]: tuple(numbers[one] for one in its) for name, its in order.spellings.items()}
+        return Lexer(terminals, spellings, ignored)

@@ -1,0 +1,220 @@
+"""Tokens by what is owed before and after them, and what may be skipped between them.
+
+A *lexer* takes some terminals, in its order, and skips those that are ignored. Where a token begins only what is still
+owed matters, of which there are few kinds: equal demands on the text to come are one `Owed`.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from structgen.errors import UnsupportedGrammar
+from structgen.grammars._minimal import Rows, minimal
+from structgen.grammars.char_dfa import MAX_STATES, CharDfa
+from structgen.grammars.lark.scanning import NOTHING_OWED, Owed, Position, Scanner
+from structgen.grammars.limits import checkpoint
+
+__all__ = ["Lexer", "Lexing", "Token"]
+
+
+@dataclass(frozen=True, eq=False)
+class Lexer:
+    """What may come where a token begins. Told apart by identity.
+
+    Attributes
+    ----------
+    terminals : tuple of int
+        Numbers of the terminals in the order in which they are tried.
+    spellings : mapping
+        Of a terminal, in order, the terminals that it becomes where the token is just their text.
+    ignored : frozenset of int
+        Which of the terminals are skipped.
+    is_final : bool
+        Whether a token ends where its terminal matches, whatever else might match in place of it.
+    """
+
+    terminals: tuple[int, ...]
+    spellings: Mapping[int, tuple[int, ...]]
+    ignored: frozenset[int]
+    is_final: bool = False
+
+
+class Token(NamedTuple):
+    """One way of a token."""
+
+    terminal: int
+    is_ignored: bool
+    owed: Owed
+    """After it."""
+
+
+@dataclass
+class _Walk:
+    """What is reached from where a token begins."""
+
+    rows: Rows
+    starts: list[int]
+    ends: defaultdict[Token, set[int]]
+
+
+class Lexing:
+    """Finds tokens.
+
+    Parameters
+    ----------
+    scanner : Scanner
+        Of the terminals.
+    entries : list of int
+        Of each terminal its first step.
+    names : list of str
+        Of the terminals.
+    """
+
+    def __init__(self, scanner: Scanner, entries: list[int], names: list[str]) -> None:
+        self._scanner, self._entries, self._names = scanner, entries, names
+        self._known: dict[tuple[Lexer, Owed], dict[Token, CharDfa]] = {}
+        self._alike: dict[frozenset[int], frozenset[int]] = {frozenset(): frozenset()}
+        self._first_alike: dict[CharDfa, frozenset[int]] = {}
+
+    def tokens(self, lexer: Lexer, owed: Owed) -> dict[Token, CharDfa]:
+        """The tokens that may come where ``owed`` is owed, each with its texts.
+
+        Raises
+        ------
+        UnsupportedGrammar
+            A terminal looks further than can be held.
+        GrammarLimitExceeded
+            There are too many states.
+        """
+        found = self._known.get((lexer, owed))
+        if found is None:
+            walk = self._walk(lexer, owed)
+            found = self._known[lexer, owed] = {}
+            for token, ends in walk.ends.items():
+                dfa = self._dfa(walk, ends)
+                if dfa is not None:
+                    found[token] = dfa
+        return found
+
+    def _walk(self, lexer: Lexer, owed: Owed) -> _Walk:
+        walk, scanner = _Walk([], [], defaultdict(set)), self._scanner
+        numbers: dict[Position, int] = {}
+        positions: list[Position] = []
+
+        def number_of(position: Position) -> int:
+            number = numbers.setdefault(position, len(positions))
+            if number == len(positions):
+                positions.append(position)
+            return number
+
+        spellings = {self._entries[one] for its in lexer.spellings.values() for one in its}
+        entries = [self._entries[terminal] for terminal in lexer.terminals]
+        walk.starts += map(number_of, scanner.starts(entries, sorted(spellings), owed))
+        for number, position in enumerate(positions):  # grows as it goes
+            checkpoint(len(positions))
+            if position.match >= 0:
+                walk.ends[self._token(lexer, position)].add(number)
+            row: list[tuple[int, int]] = []
+            for piece in scanner.pieces(position):
+                row += ((piece, number_of(target)) for target in scanner.after(position, piece))
+            walk.rows.append(row)
+        return walk
+
+    def _token(self, lexer: Lexer, position: Position) -> Token:
+        terminal = position.match
+        is_ignored = terminal in lexer.ignored
+        never, ever = position.owed
+        if not lexer.is_final or is_ignored:
+            never = never.union(position.threads)
+        elif ever:
+            raise UnsupportedGrammar(
+                f"the terminal {self._names[terminal]} looks at what comes after it, which is not held where the "
+                "grammar is parsed by Earley's algorithm; write it without that lookahead"
+            )
+        for spelling in () if is_ignored else lexer.spellings.get(terminal, ()):
+            if spelling in position.spelled:
+                terminal = spelling
+                break
+        return Token(terminal, is_ignored, self._owed(never, ever))
+
+    def _owed(self, never: frozenset[int], ever: frozenset[frozenset[int]]) -> Owed:
+        if not never and not ever:
+            return NOTHING_OWED
+        return Owed(self._canonical(never), ever)
+
+    def _canonical(self, never: frozenset[int]) -> frozenset[int]:
+        """The first set of threads met that asks the same of the text to come."""
+        if self._scanner.looks_ahead:
+            return never
+        if never not in self._alike:
+            dfa = self._refused(never)
+            self._alike[never] = frozenset() if dfa is None else self._first_alike.setdefault(dfa, never)
+        return self._alike[never]
+
+    def _refused(self, never: frozenset[int]) -> CharDfa | None:
+        """The texts that begin with a match of one of the threads, up to the end of the shortest."""
+        states, numbers = [never, None], {never: 0, None: 1}
+        rows: Rows = []
+        for state in states:
+            row: list[tuple[int, int]] = []
+            for piece in self._scanner.pieces_of(state) if state else ():
+                target = self._scanner.after_owed(state or frozenset(), piece)
+                number = numbers.setdefault(target, len(states))
+                if number == len(states):
+                    states.append(target)
+                row.append((piece, number))
+            rows.append(row)
+            checkpoint(len(states))
+        return minimal(self._scanner.alphabet, rows, [state is None for state in states])
+
+    def _dfa(self, walk: _Walk, ends: set[int]) -> CharDfa | None:
+        """The texts from a start to an end: by subsets, of positions that lead there alone."""
+        before: defaultdict[int, list[int]] = defaultdict(list)
+        for number, row in enumerate(walk.rows):
+            for _, target in row:
+                before[target].append(number)
+        useful, pending = set(ends), list(ends)
+        while pending:
+            for number in before[pending.pop()]:
+                if number not in useful:
+                    useful.add(number)
+                    pending.append(number)
+        start = frozenset(useful.intersection(walk.starts))
+        numbers, states = {start: 0}, [start]
+        rows: Rows = []
+        for state in states:
+            row: list[tuple[int, int]] = []
+            for targets, piece in _united(walk.rows, state, useful).items():
+                number = numbers.setdefault(targets, len(states))
+                if number == len(states):
+                    states.append(targets)
+                row.append((piece, number))
+            rows.append(row)
+            checkpoint(len(states))
+            if len(states) > MAX_STATES:
+                raise UnsupportedGrammar(f"a terminal needs more than {MAX_STATES:,} states; simplify it")
+        return minimal(self._scanner.alphabet, rows, [not state.isdisjoint(ends) for state in states])
+
+
+def _united(rows: Rows, state: Iterable[int], useful: set[int]) -> dict[frozenset[int], int]:
+    """By the set of positions that comes next, the characters that lead there."""
+    moves = [(piece, target) for number in state for piece, target in rows[number] if target in useful]
+    found: dict[frozenset[int], int] = defaultdict(int)
+    pieces: list[tuple[int, frozenset[int]]] = []
+    for mask, target in moves:
+        rest, refined = mask, list[tuple[int, frozenset[int]]]()
+        for piece, targets in pieces:
+            if piece & mask:
+                refined.append((piece & mask, targets | {target}))
+            if piece & ~mask:
+                refined.append((piece & ~mask, targets))
+            rest &= ~piece
+        if rest:
+            refined.append((rest, frozenset({target})))
+        pieces = refined
+    for piece, targets in pieces:
+        found[targets] |= piece
+    return found

@@ -1,0 +1,307 @@
+"""Grammars in Lark's syntax: what `lark` itself parses, and nothing else, is the language."""
+
+from __future__ import annotations
+
+import itertools
+import logging
+import random
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import lark
+import pytest
+from random_lark import random_grammar
+from vocabularies import bytewise, drawn_text, longest_first, reads
+
+from structgen.errors import EmptyLanguage, GrammarLimitExceeded, InvalidGrammar, UnsupportedGrammar
+from structgen.grammars import DEAD, TokenAutomaton, compile_lark
+
+VOCABULARY = bytewise()
+PIECES = bytewise(b"aa", b"ab", b"ba", b"bca", b"b ", b" a", b"cc", b"if", b"iff", b' "', b'":', b"12", b"/*", b"*/")
+PARSERS: dict[str, dict[str, Any]] = {
+    "lalr": {"parser": "lalr"},
+    "earley": {"parser": "earley", "lexer": "dynamic_complete"},
+}
+
+
+@pytest.fixture(autouse=True)
+def _quiet(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.CRITICAL, logger=lark.logger.name)  # it warns of terminals that overlap
+
+
+def parses(parser: lark.Lark, text: str) -> bool:
+    try:
+        parser.parse(text)
+    except lark.exceptions.UnexpectedInput:
+        return False
+    except RuntimeError as error:  # of Lark's Earley parser, where a text ends in what is ignored in several ways
+        if "multiple start symbol items" not in str(error):
+            raise
+    return True
+
+
+def same_language(grammar: str, parser: str, texts: Iterable[str]) -> TokenAutomaton | None:
+    """Compare with `lark` on each of ``texts``; ``None`` where no text at all is in the language."""
+    theirs = lark.Lark(grammar, **PARSERS[parser])
+    try:
+        ours = compile_lark(grammar, PIECES, parser=parser)
+    except EmptyLanguage:
+        ours = None
+    for text in texts:
+        taken = parses(theirs, text)
+        assert (ours is not None and ours.accepts(text)) is taken, text
+        if ours is not None and taken:
+            assert reads(ours, longest_first(text.encode(), PIECES)), text
+    return ours
+
+
+TEXTS = ["".join(one) for size in range(6) for one in itertools.product("abc ", repeat=size)]
+
+
+@pytest.mark.parametrize("seed", range(240))
+def test_random_grammars_take_what_larks_lalr_parser_takes(seed):
+    grammar = random_grammar(seed, looks=seed % 2 == 1)
+    try:
+        automaton = same_language(grammar, "lalr", TEXTS)
+    except (lark.exceptions.LarkError, UnsupportedGrammar) as error:
+        check_refusal(grammar, "lalr", error)
+        return
+    if automaton is not None:
+        check_walks(automaton, lark.Lark(grammar, **PARSERS["lalr"]))
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_random_grammars_take_what_larks_earley_parser_takes(seed):
+    grammar = random_grammar(seed, looks=seed % 2 == 1)
+    try:
+        automaton = same_language(grammar, "earley", TEXTS[:341])
+    except (lark.exceptions.LarkError, UnsupportedGrammar) as error:
+        check_refusal(grammar, "earley", error)
+        return
+    if automaton is not None:
+        check_walks(automaton, lark.Lark(grammar, **PARSERS["earley"]))
+
+
+def check_refusal(grammar: str, parser: str, error: Exception) -> None:
+    """What Lark refuses is refused; what is refused beyond that says why."""
+    if isinstance(error, UnsupportedGrammar):
+        assert "not LALR(1)" in str(error) or "looks" in str(error)
+        return
+    with pytest.raises((InvalidGrammar, UnsupportedGrammar)):
+        compile_lark(grammar, VOCABULARY, parser=parser)
+
+
+def check_walks(automaton: TokenAutomaton, parser: lark.Lark) -> None:
+    """What the masks let through can always be ended, and Lark parses it."""
+    for seed in range(6):
+        text = drawn_text(automaton, random.Random(seed), free=10).decode()
+        assert parses(parser, text), text
+
+
+@pytest.mark.parametrize(
+    ("grammar", "taken", "refused"),
+    [
+        pytest.param(
+            'start: "if" NAME | NAME "!"\nNAME: /[a-z]+/\n%ignore " "',
+            ["if x", "iffy!", "x !", "if if"],
+            ["ifx", "if!", "if"],
+            id="a keyword is no name, and a name that begins with one is a name",
+        ),
+        pytest.param(
+            'start: "set" KEY "=" NAME\nKEY: /[a-z]+/\nNAME: /[a-z]+/\n%ignore " "',
+            ["set set=set", "set x = y", "setx=y"],
+            ["set =y", "sex=y"],
+            id="a keyword is a name where the parser takes no keyword",
+        ),
+        pytest.param(
+            'start: (A | B | C)+\nA: "a"\nB: "ab"\nC: "abbc"',
+            ["a", "ab", "aab", "abbc", "abab"],
+            ["abb", "b", "abbb"],
+            id="a longer text that does not come to its end leaves the shorter one",
+        ),
+        pytest.param(
+            'start: (NUMBER | DOT)+\nNUMBER: /[0-9]+(\\.[0-9]+)?/\nDOT: "."',
+            ["1", "1.5", "1.", "1..5", ".1.5."],
+            ["", "a"],
+            id="a longest match is taken back",
+        ),
+        pytest.param(
+            'start: A B\nA: /a|ab/\nB: "c"',
+            ["ac"],
+            ["abc"],
+            id="the first alternative of a pattern, though a later one is longer",
+        ),
+        pytest.param(
+            'start: (COMMENT | "/" | WORD)+\nCOMMENT: "/*" /(.|\\n)*?/ "*/"\nWORD: /[a-z*]+/',
+            ["/**/", "/* a */x", "/x", "/*x", "//*/"],
+            ["/* a"],
+            id="a comment ends where it first can, and what is none is operators",
+        ),
+        pytest.param(
+            'start: WORD CALL?\nWORD: /[a-z]+(?!\\()/\nCALL: "("',
+            ["ab", "a"],
+            ["ab(", "(", "a("],
+            id="a lookahead across the border of a token",
+        ),
+        pytest.param(
+            "start: A REST\nA: /a+(?=b)/\nREST: /b+$/",
+            ["ab", "aabb"],
+            ["a", "abbb "],
+            id="a lookahead that the next token fulfils",
+        ),
+        pytest.param(
+            'start: LOW+ "." | SHORT "!"\nLOW: /[a-z]+/\nSHORT.1: /x/',
+            ["a.", "x!", "ax.", "axx."],
+            ["xa.", "x.", "xx!"],
+            id="priority comes before length",
+        ),
+        pytest.param('start: A+\nA: "Ab"i', ["ab", "ABaB"], ["a"], id="a text that ignores case"),
+        pytest.param(
+            'start: "a" "b"\n%ignore /\\s+/\n%ignore /#[^\\n]*/',
+            ["ab", " a b ", "\n#x\na#\nb #", "ab#"],
+            ["a", "a#b", "a b c"],
+            id="ignored before, between and after",
+        ),
+        pytest.param(
+            'start: STRING\nSTRING: /"[^"]*"/\n%ignore " "',
+            ['" "', ' "a b" '],
+            ['"a" b"'],
+            id="ignored inside of a token is the token",
+        ),
+        pytest.param(
+            "start: ESCAPED_STRING*\n%import common.ESCAPED_STRING\n%ignore /,/",
+            ['"a"', '"a\\"b","c"', '"\\\\"', ""],
+            ['"\\"', '"a"b"', '"'],
+            id="a lookbehind",
+        ),
+        pytest.param(
+            'start: _sep{item, ","}\n_sep{x, s}: x (s x)*\nitem: "a" -> one | "b" -> two',
+            ["a", "a,b"],
+            ["", "a,", "ab"],
+            id="templates and aliases",
+        ),
+        pytest.param(
+            '%import common.INT\n%override INT: /[1-3]+/\nstart: item+\nitem: INT "."\n%extend item: "x"',
+            ["12.", "x1.x"],
+            ["4.", "1"],
+            id="imports overridden, rules extended",
+        ),
+        pytest.param('start: "é"~2..3 /[α-ω]/', ["ééω", "éééα"], ["éω", "éé", "ééa"], id="characters beyond ASCII"),
+        pytest.param('start: a\na: | a "x" a', ["", "x", "xx"], ["y"], id="an ambiguous rule"),
+    ],
+)
+def test_what_lark_does_with_a_text_holds(grammar, taken, refused):
+    for parser in PARSERS:
+        try:
+            automaton = compile_lark(grammar, PIECES, parser=parser)
+        except UnsupportedGrammar:
+            continue
+        theirs = lark.Lark(grammar, **PARSERS[parser])
+        for text in (*taken, *refused):
+            assert automaton.accepts(text) is parses(theirs, text), (parser, text)
+    automaton = compile_lark(grammar, PIECES)
+    assert [text for text in taken if not automaton.accepts(text)] == []
+    assert [text for text in refused if automaton.accepts(text)] == []
+
+
+def test_the_parser_is_lalr_where_it_can_be():
+    keywords = 'start: "if" NAME | NAME "!"\nNAME: /[a-z]+/\n%ignore " "'
+    assert not compile_lark(keywords, VOCABULARY).accepts("ifx")
+    assert compile_lark(keywords, VOCABULARY, parser="earley").accepts("ifx")
+    ambiguous = 'start: start start | "a"'
+    assert compile_lark(ambiguous, VOCABULARY).accepts("aaa")
+    with pytest.raises(UnsupportedGrammar, match=r"not LALR\(1\): before A .* start: start start"):
+        compile_lark(ambiguous, VOCABULARY, parser="lalr")
+
+
+def test_a_rule_to_begin_with_can_be_chosen():
+    grammar = 'start: item+\nitem: "a" | "b"'
+    assert compile_lark(grammar, VOCABULARY, start="item").accepts("a")
+    assert not compile_lark(grammar, VOCABULARY, start="item").accepts("ab")
+
+
+def test_what_no_token_could_follow_is_not_begun():
+    """``if`` alone is the keyword, after which neither a mark can come nor, with nothing between them, a name."""
+    grammar = 'start: "if" "(" NAME ")" | NAME "!"\nNAME: /[fi]+/'
+    with compile_lark(grammar, VOCABULARY).matcher() as matcher:
+        after = {text: matcher.advance_bytes(matcher.start, text) for text in (b"i", b"if", b"iff")}
+        assert {text: matcher.explain(state).next_bytes for text, state in after.items()} == {
+            b"i": b"!fi",
+            b"if": b"(fi",
+            b"iff": b"!fi",
+        }
+    dead = compile_lark('start: "if" NAME "?" | NAME "!"\nNAME: /[fi]+/', VOCABULARY)
+    assert dead.check("if?").at == 2
+
+
+@pytest.mark.parametrize("parser", ["lalr", "earley"])
+def test_long_texts_take_no_more_states(parser):
+    grammar = 'start: sum\nsum: sum "+" item | item\nitem: /[0-9]+/ | "(" sum ")"\n%ignore " "'
+    with compile_lark(grammar, VOCABULARY, parser=parser).matcher() as matcher:
+        state, seen = matcher.start, set()
+        for byte in b"12 + " * 4_000:
+            state = matcher.advance(state, byte)
+            seen.add(state)
+        assert DEAD not in seen
+        assert len(seen) < 20
+
+
+def test_texts_may_be_nested_deeply():
+    grammar = 'start: "(" start ")" | "x"'
+    automaton = compile_lark(grammar, VOCABULARY)
+    assert automaton.accepts("(" * 10_000 + "x" + ")" * 10_000)
+    assert not automaton.accepts("(" * 10_000 + "x" + ")" * 9_999)
+
+
+@pytest.mark.parametrize(
+    ("grammar", "message"),
+    [
+        ('start: "a" b', r"x.lark, line 1, column 12: Rule 'b' used but not defined"),
+        ('start: "a"\nother "b"', r"x.lark, line 2, column 7: unexpected '\"b\"'; expected colon, dot"),
+        ('start: ("a"', r"x.lark, line \d+, column \d+: unexpected '\\n'; expected .*rpar"),
+        ('start: "a"\nstart: "b"', r"line 2, column 1: Rule 'start' defined more than once"),
+        ("start: A\nA: /[/", r"line 2, column 1: the terminal 'A' is malformed: unterminated character set"),
+        ("start: A\nA: /a*/", r"line 2, column 1: the terminal 'A' may be empty"),
+        ("%import nowhere.A\nstart: A", r"nowhere"),
+        ("A: B\nB: A\nstart: A", r"Recursion in terminal 'A'"),
+        ('begin: "a"', r"start"),
+        (3, "a grammar is a string, not int"),
+    ],
+)
+@pytest.mark.parametrize("parser", ["lalr", "earley", "auto"])
+def test_a_malformed_grammar_says_where_and_what(grammar, message, parser):
+    with pytest.raises(InvalidGrammar, match=message):
+        compile_lark(grammar, VOCABULARY, parser=parser, name="x.lark")
+
+
+@pytest.mark.parametrize(
+    ("grammar", "message"),
+    [
+        (r"start: A" + "\n" + r"A: /(a)\1/", r"the terminal A: a backreference"),
+        (r"start: A" + "\n" + r"A: /(?<!x)a/", r"the terminal A looks back beyond its own beginning"),
+        (r"start: A" + "\n" + r"A: /b*(?<!xy)a/", r"the terminal A looks back at more than one character"),
+    ],
+)
+def test_what_cannot_be_held_is_refused_by_name(grammar, message):
+    with pytest.raises(UnsupportedGrammar, match=message):
+        compile_lark(grammar, VOCABULARY)
+
+
+def test_an_unknown_parser_is_refused():
+    with pytest.raises(InvalidGrammar, match="'cyk'"):
+        compile_lark('start: "a"', VOCABULARY, parser="cyk")
+
+
+def test_a_limit_ends_a_compile():
+    with pytest.raises(GrammarLimitExceeded):
+        compile_lark("start: /(a|b)*a(a|b){14}/", VOCABULARY, timeout=0.2)
+
+
+def test_larks_own_grammars_compile(tmp_path: Path):
+    """The grammar of Lark's grammars, which is LALR(1) and full of terminals that overlap."""
+    text = (Path(lark.__file__).parent / "grammars" / "lark.lark").read_text()
+    automaton = compile_lark(text, VOCABULARY)
+    parser = lark.Lark(text, parser="lalr")
+    for sample in ('start: "a"\n', text, "%ignore WS\n", "start: a*\n| b\n", "start a\n"):
+        assert automaton.accepts(sample) is parses(parser, sample), sample
