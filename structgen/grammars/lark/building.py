@@ -5,7 +5,7 @@ from __future__ import annotations
 from structgen.errors import InvalidRegex, UnsupportedGrammar
 from structgen.grammars.expr import Rule
 from structgen.grammars.lark.earley import earley_grammar, earley_lexers
-from structgen.grammars.lark.lalr import lalr_grammar
+from structgen.grammars.lark.lalr import LalrGrammar
 from structgen.grammars.lark.lexing import Lexing
 from structgen.grammars.lark.loading import Conflict, Loaded, load_earley, load_lalr
 from structgen.grammars.lark.patterns import Steps
@@ -36,8 +36,9 @@ def _rule(text: str, start: str, parser: str, name: str) -> Rule:
 def _lalr_rule(text: str, start: str, name: str) -> Rule:
     loaded = load_lalr(text, start, name)
     lexing, numbers = _lexing(loaded, name)
-    found = lalr_grammar(loaded, start, numbers)
-    return rule_of(found.grammar, TokenPlaces(lexing, found.contexts, found.following, found.first))
+    grammar = LalrGrammar(loaded, start, numbers)
+    places = TokenPlaces(lexing, grammar.contexts, grammar.following)
+    return rule_of(grammar.united(places.groups), places)
 
 
 def _earley_rule(text: str, start: str, name: str) -> Rule:
@@ -45,7 +46,7 @@ def _earley_rule(text: str, start: str, name: str) -> Rule:
     lexing, numbers = _lexing(loaded, name)
     lexers = earley_lexers(loaded, lexing, numbers)
     following = {number: [0] for number in numbers.values()}
-    return rule_of(earley_grammar(loaded, start, numbers), TokenPlaces(lexing, [lexers], following, 0))
+    return rule_of(earley_grammar(loaded, start, numbers), TokenPlaces(lexing, [lexers], following))
 
 
 def _lexing(loaded: Loaded, name: str) -> tuple[Lexing, dict[str, int]]:

@@ -8,8 +8,8 @@ transitions of DeRemer and Pennello 1982). Symbols that derive the same from two
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from lark.grammar import Rule as LarkRule
 
@@ -19,55 +19,54 @@ from structgen.grammars.lark.loading import LoadedLalr, TerminalOrder
 from structgen.grammars.lark.product import Part, TokenGrammar
 from structgen.grammars.limits import checkpoint
 
-__all__ = ["LalrGrammar", "lalr_grammar"]
+__all__ = ["LalrGrammar"]
 
 
-class LalrGrammar(NamedTuple):
-    """A grammar of tokens and its contexts."""
+class LalrGrammar:
+    """The parser's transitions by nonterminals, and the contexts of its tokens.
 
-    grammar: TokenGrammar
-    contexts: list[tuple[Lexer, ...]]
-    first: int
-    """The context where a text begins."""
-    following: dict[int, list[int]]
-    """Of each terminal the contexts that it may lead to."""
+    Parameters
+    ----------
+    loaded : LoadedLalr
+        The grammar.
+    start : str
+        The rule that a text must match.
+    numbers : dict
+        Of the terminals by name.
 
+    Attributes
+    ----------
+    contexts : list of tuple of Lexer
+        By number; the first is that of the beginning of a text.
+    following : dict
+        Of each terminal the contexts that it may lead to.
+    """
 
-def lalr_grammar(loaded: LoadedLalr, start: str, numbers: dict[str, int]) -> LalrGrammar:
-    """The grammar of tokens; ``numbers`` are those of the terminals by name."""
-    return _Transitions(loaded, numbers).grammar(start)
-
-
-class _Transitions:
-    """The parser's transitions by nonterminals."""
-
-    def __init__(self, loaded: LoadedLalr, numbers: dict[str, int]) -> None:
+    def __init__(self, loaded: LoadedLalr, start: str, numbers: dict[str, int]) -> None:
         self._loaded, self._terminals = loaded, numbers
         self._by_origin: dict[str, list[LarkRule]] = {}
         for rule in loaded.rules:
             self._by_origin.setdefault(rule.origin.name, []).append(rule)
-        self._contexts: dict[TerminalOrder, int] = {}
+        self._orders = {loaded.order(loaded.first): 0}
         self._numbers: dict[tuple[int, str], int] = {}
         self._found: list[tuple[int, str]] = []
         self._productions: list[list[tuple[Part, ...]]] = []
-
-    def grammar(self, start: str) -> LalrGrammar:
-        first = self._context(self._loaded.first)
-        self._transition(self._loaded.first, start)
+        self._transition(loaded.first, start)
         for state, nonterminal in self._found:  # grows as it goes
             self._productions.append([self._parts(state, rule) for rule in self._by_origin[nonterminal]])
-        following: dict[int, dict[int, None]] = {}
+        ignored = frozenset(numbers[name] for name in loaded.ignored)
+        self.contexts = [(self._lexer(order, ignored),) for order in self._orders]
+        self.following = self._contexts_after()
+
+    def _contexts_after(self) -> dict[int, list[int]]:
+        found: defaultdict[int, dict[int, None]] = defaultdict(dict)
         for productions in self._productions:
-            for production in productions:
-                for part in production:
-                    if part.is_terminal:
-                        following.setdefault(part.number, {})[part.context] = None
-        ignored = frozenset(self._terminals[name] for name in self._loaded.ignored)
-        contexts = [(self._lexer(order, ignored),) for order in self._contexts]
-        return LalrGrammar(self._united(), contexts, first, {one: list(its) for one, its in following.items()})
+            for part in (part for production in productions for part in production if part.is_terminal):
+                found[part.number][part.context] = None
+        return {number: list(contexts) for number, contexts in found.items()}
 
     def _context(self, state: int) -> int:
-        return self._contexts.setdefault(self._loaded.order(state), len(self._contexts))
+        return self._orders.setdefault(self._loaded.order(state), len(self._orders))
 
     def _transition(self, state: int, nonterminal: str) -> int:
         number = self._numbers.setdefault((state, nonterminal), len(self._found))
@@ -88,12 +87,17 @@ class _Transitions:
             state = after
         return tuple(parts)
 
-    def _united(self) -> TokenGrammar:
-        """The grammar with one nonterminal for each class of transitions that derive the same."""
+    def united(self, groups: Sequence[int]) -> TokenGrammar:
+        """The grammar with one nonterminal for each class of transitions that derive the same.
+
+        ``groups`` are those of the contexts: contexts of one group are not told apart.
+        """
         names = [str(name) for _, name in self._found]
 
         def renumbered(part: Part, classes: Sequence[int]) -> Part:
-            return part if part.is_terminal else part._replace(number=classes[part.number])
+            if part.is_terminal:
+                return part._replace(context=groups[part.context])
+            return part._replace(number=classes[part.number])
 
         def signature(thing: int, classes: Sequence[int]) -> object:
             its = self._productions[thing]

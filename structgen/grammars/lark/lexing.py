@@ -41,6 +41,11 @@ class Lexer:
     ignored: frozenset[int]
     is_final: bool = False
 
+    @property
+    def taken(self) -> set[int]:
+        """The terminals that a token may be."""
+        return {*self.terminals, *(one for its in self.spellings.values() for one in its)} - self.ignored
+
 
 class Token(NamedTuple):
     """One way of a token."""
