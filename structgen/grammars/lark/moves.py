@@ -1,15 +1,14 @@
 """What is read and skipped from where a text may be between two tokens, in as few such places as tell texts apart.
 
-A *spot* is a context (what the lexer may take) and what is owed. Spots of one context that the same tokens lead on from
-in the same ways are one: after a number that nothing could lengthen, the digits that it must not be followed by are
-forgotten. Then contexts are joined in which all that both may take is read in the same ways: what only one of them
-takes never comes in the other, since each takes whatever may come.
+A *spot* is a context (what the lexer may take) and what is owed. Contexts are joined in which all that both may take is
+read in the same ways: what only one of them takes never comes in the other, since each takes whatever may come. And so
+are spots: after a number that nothing could lengthen, the digits that it must not be followed by are forgotten.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from structgen.grammars.char_dfa import CharDfa
 from structgen.grammars.lark.classes import alike
@@ -17,13 +16,13 @@ from structgen.grammars.lark.lexing import Lexer, Lexing
 from structgen.grammars.lark.scanning import NOTHING_OWED, Owed
 from structgen.grammars.limits import checkpoint
 
-__all__ = ["IGNORED", "Classes", "Context", "Move", "Spot", "Table", "classes_of", "explored", "joined", "settled"]
+__all__ = ["IGNORED", "Context", "Joined", "Move", "Spot", "Table", "explored", "joined"]
 
 Context = tuple[Lexer, ...]
 """Lexers any of which may take the next token."""
 
 Spot = tuple[int, Owed]
-"""A context, or a group of them, by its number, and what is owed."""
+"""A context, by its number, and what is owed."""
 
 IGNORED = -1
 
@@ -42,7 +41,7 @@ Table = dict[Spot, dict[Move, None]]
 
 
 def explored(lexing: Lexing, contexts: Sequence[Context], following: Mapping[int, Sequence[int]]) -> Table:
-    """The spots that texts may come to, and those of all contexts where nothing is owed.
+    """The spots that texts may come to.
 
     Parameters
     ----------
@@ -59,7 +58,7 @@ def explored(lexing: Lexing, contexts: Sequence[Context], following: Mapping[int
         As `Lexing.tokens`.
     """
     table: Table = {}
-    pending: list[Spot] = [(context, NOTHING_OWED) for context in range(len(contexts))]
+    pending: list[Spot] = [(0, NOTHING_OWED)]
     for spot in pending:  # grows as it goes
         if spot in table:
             continue
@@ -75,17 +74,60 @@ def explored(lexing: Lexing, contexts: Sequence[Context], following: Mapping[int
     return table
 
 
-class Classes(NamedTuple):
-    """Spots that are alike, by class."""
+class Joined(NamedTuple):
+    """Contexts and spots that need not be told apart, by number."""
 
-    before: dict[Spot, int]
-    """Where something may be skipped yet."""
-    behind: dict[Spot, int]
-    """Where the next token begins."""
+    groups: list[int]
+    """Of the contexts."""
+    gaps: dict[Spot, int]
+    """Spots as where something may be skipped; those of one gap are of one place."""
+    places: dict[Spot, int]
+    """Spots as where the next token begins."""
 
 
-def classes_of(table: Table) -> Classes:
-    """Spots from which the same is read in the same ways, whatever it is called between."""
+def joined(table: Table, contexts: Sequence[Context]) -> Joined:
+    """Join what agrees, one after the other with the first that it agrees with."""
+    ways = _ways(table, contexts)
+    groups = _grouped(ways, len(contexts))
+    of_groups: dict[Spot, _Ways] = {}
+    for (context, owed), its in ways.items():
+        of_groups.setdefault((groups[context], owed), {}).update(its)
+    gaps, places = _Numbers(), _Numbers()
+    gap_of: dict[Spot, int] = {}
+    place_of: dict[Spot, int] = {}
+    for spot, its in of_groups.items():
+        checkpoint()
+        reads = {terminal: found for terminal, found in its.items() if terminal != IGNORED}
+        place_of[spot] = places.number((spot[0], spot[1].ever != frozenset()), reads)
+        gap_of[spot] = gaps.number(place_of[spot], its)
+    named = {spot: (groups[spot[0]], spot[1]) for spot in table}
+    return Joined(
+        groups,
+        {spot: gap_of[name] for spot, name in named.items()},
+        {spot: place_of[name] for spot, name in named.items()},
+    )
+
+
+_Ways = dict[int, frozenset[tuple[CharDfa, object]]]
+"""Of each terminal that may be taken its texts, and what they lead to."""
+
+
+def _ways(table: Table, contexts: Sequence[Context]) -> dict[Spot, _Ways]:
+    """What comes in each spot, by what it leads to within one context."""
+    classes = _alike(table)
+    ways: dict[Spot, _Ways] = {}
+    for spot, moves in table.items():
+        found: dict[int, set[tuple[CharDfa, object]]] = {IGNORED: set()}
+        for lexer in contexts[spot[0]]:
+            found.update((terminal, set()) for terminal in lexer.taken)
+        for terminal, texts, after in moves:
+            found[terminal].add((texts, after[1] if terminal == IGNORED else (after[0], classes[after])))
+        ways[spot] = {terminal: frozenset(its) for terminal, its in found.items()}
+    return ways
+
+
+def _alike(table: Table) -> dict[Spot, int]:
+    """The classes of spots from which the same is read in the same ways, whatever is owed between."""
     numbers = {spot: number for number, spot in enumerate(table)}
     spots, count = list(table), len(table)
     moves = [
@@ -99,59 +141,31 @@ def classes_of(table: Table) -> Classes:
             return classes[count + thing], frozenset((texts, classes[to]) for _, texts, _, to in skips)
         reads = (one for one in moves[thing - count] if one[0] != IGNORED)
         found = frozenset((terminal, texts, context, classes[to]) for terminal, texts, context, to in reads)
-        return not spots[thing - count][1].ever, found
+        return spots[thing - count][1].ever, found
 
-    classes = alike(2 * count, signature)
-    return Classes(dict(zip(spots, classes, strict=False)), dict(zip(spots, classes[count:], strict=True)))
-
-
-def settled(table: Table) -> Table:
-    """The table with one spot for those of a context that are alike, nothing owed where that is one of them."""
-    classes = classes_of(table).before
-    first: dict[tuple[int, int], Spot] = {}
-    for spot in table:
-        first.setdefault((spot[0], classes[spot]), spot)
-    return _renamed(table, {spot: first[spot[0], classes[spot]] for spot in table})
+    return dict(zip(spots, alike(2 * count, signature), strict=False))
 
 
-def joined(table: Table, contexts: Sequence[Context]) -> tuple[list[int], Table]:
-    """The group of each context, and the table of the groups."""
-    groups = _grouped(table, contexts)
-    return groups, _renamed(table, {spot: (groups[spot[0]], spot[1]) for spot in table})
+def _grouped(ways: Mapping[Spot, _Ways], count: int) -> list[int]:
+    """The group of each of so many contexts: they agree wherever the same is owed."""
+    spots: list[dict[tuple[Owed, int], frozenset[tuple[CharDfa, object]]]] = [{} for _ in range(count)]
+    for (context, owed), its in ways.items():
+        spots[context].update(((owed, terminal), found) for terminal, found in its.items())
+    numbers = _Numbers()
+    return [numbers.number(None, its) for its in spots]
 
 
-def _renamed(table: Table, names: Mapping[Spot, Spot]) -> Table:
-    found: Table = {}
-    for spot, moves in table.items():
-        renamed = found.setdefault(names[spot], {})
-        renamed.update((move._replace(after=names[move.after]), None) for move in moves)
-    return found
+class _Numbers:
+    """Gives one number to what agrees: wherever two say something of the same, they say the same."""
 
+    def __init__(self) -> None:
+        self._known: list[tuple[object, dict[Any, object]]] = []
 
-_Ways = dict[tuple[Owed, int], set[tuple[CharDfa, int, Owed]]]
-"""By what is owed and the terminal: its texts, the context after it, and what is owed there."""
-
-
-def _grouped(table: Table, contexts: Sequence[Context]) -> list[int]:
-    """Each context joins the first group that agrees with it wherever both say something."""
-    ways: list[_Ways] = [{} for _ in contexts]
-    for (context, owed), moves in table.items():
-        its = ways[context]
-        for lexer in contexts[context]:
-            its.update(((owed, terminal), set()) for terminal in (IGNORED, *lexer.taken))
-        for terminal, texts, (after, owes) in moves:
-            its[owed, terminal].add((texts, IGNORED if terminal == IGNORED else after, owes))
-    groups: list[int] = []
-    known: list[_Ways] = []
-    for its in ways:
-        checkpoint()
-        group = next((number for number, other in enumerate(known) if _agree(its, other)), len(known))
-        if group == len(known):
-            known.append({})
-        known[group].update(its)
-        groups.append(group)
-    return groups
-
-
-def _agree(one: _Ways, other: _Ways) -> bool:
-    return all(its == other.get(key, its) for key, its in one.items())
+    def number(self, kind: object, said: Mapping[Any, object]) -> int:
+        """The number of the first of this kind that agrees, and will from now on have said this too."""
+        for number, (its_kind, known) in enumerate(self._known):
+            if its_kind == kind and all(known.get(key, one) == one for key, one in said.items()):
+                known.update(said)
+                return number
+        self._known.append((kind, dict(said)))
+        return len(self._known) - 1

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import NamedTuple
 
-from structgen.grammars.expr import EPSILON, NEVER, Expr, Rule, alternation, call, sequence
+from structgen.grammars.expr import EPSILON, Alternation, Expr, Rule, alternation, call, sequence
 from structgen.grammars.lark.token_places import TokenPlaces
 from structgen.grammars.limits import checkpoint
 
@@ -42,13 +42,19 @@ def rule_of(grammar: TokenGrammar, places: TokenPlaces) -> Rule:
     return _Product(grammar, places).rule()
 
 
+_Rest = frozenset[tuple[Part, ...]]
+"""What may be left of a nonterminal's productions: productions that begin alike are one until they differ."""
+
+
 class _Product:
     def __init__(self, grammar: TokenGrammar, places: TokenPlaces) -> None:
         self._grammar, self._places = grammar, places
+        self._whole = [frozenset(productions) for productions in grammar.productions]
+        self._after: dict[_Rest, dict[Part, _Rest]] = {}
         self._ends: dict[tuple[int, int], dict[int, None]] = {}
         self._users: defaultdict[tuple[int, int], dict[tuple[int, int], None]] = defaultdict(dict)
         self._rules: dict[tuple[int, int, int], Rule] = {}
-        self._suffixes: dict[tuple[int, int, int, int, int], Expr] = {}
+        self._rests: dict[tuple[_Rest, int, int], Expr] = {}
 
     def rule(self) -> Rule:
         start, places = self._grammar.start, self._places
@@ -61,24 +67,45 @@ class _Product:
         ]
         return Rule(self._grammar.names[start], lambda: alternation(*ways))
 
-    def _follow(self, pending: list[tuple[int, int]]) -> None:
+    def _steps(self, rest: _Rest) -> dict[Part, _Rest]:
+        """What is left after each part that may come next."""
+        if rest not in self._after:
+            found: defaultdict[Part, set[tuple[Part, ...]]] = defaultdict(set)
+            for parts in sorted(rest):
+                if parts:
+                    found[parts[0]].add(parts[1:])
+            self._after[rest] = {part: frozenset(tails) for part, tails in found.items()}
+        return self._after[rest]
+
+    def _follow(self, entries: list[tuple[int, int]]) -> None:
         """Find where nonterminals may end that begin in a place, and all that they reach."""
-        waiting = dict.fromkeys(pending)
+        waiting = dict.fromkeys(entries)
         self._ends |= {entry: {} for entry in waiting}
         while waiting:
             checkpoint(len(self._ends))
             entry = next(iter(waiting))
             del waiting[entry]
-            nonterminal, begin = entry
-            found: dict[int, None] = {}
-            for production in self._grammar.productions[nonterminal]:
-                at = {begin: None}
-                for part in production:
-                    at = {end: None for place in at for end in self._part_ends(part, place, entry, waiting)}
-                found |= at
+            found = self._ends_of(entry, waiting)
             if len(found) > len(self._ends[entry]):
                 self._ends[entry] = found
                 waiting |= self._users[entry]
+
+    def _ends_of(self, entry: tuple[int, int], waiting: dict[tuple[int, int], None]) -> dict[int, None]:
+        """As far as is known; what it depends on and is new is added to ``waiting``."""
+        nonterminal, begin = entry
+        found: dict[int, None] = {}
+        pending = [(self._whole[nonterminal], begin)]
+        seen = set(pending)
+        while pending:
+            rest, place = pending.pop()
+            if () in rest:
+                found[place] = None
+            for part, tails in self._steps(rest).items():
+                for end in self._part_ends(part, place, entry, waiting):
+                    if (tails, end) not in seen:
+                        seen.add((tails, end))
+                        pending.append((tails, end))
+        return found
 
     def _part_ends(
         self, part: Part, place: int, user: tuple[int, int], waiting: dict[tuple[int, int], None]
@@ -95,27 +122,25 @@ class _Product:
     def _call(self, nonterminal: int, begin: int, end: int) -> Expr:
         key = (nonterminal, begin, end)
         if key not in self._rules:
-            self._rules[key] = Rule(self._grammar.names[nonterminal], lambda: self._body(*key))
+            name = self._grammar.names[nonterminal]
+            self._rules[key] = Rule(name, lambda: self._body(self._whole[nonterminal], begin, end, name))
         return call(self._rules[key])
 
-    def _body(self, nonterminal: int, begin: int, end: int) -> Expr:
-        count = len(self._grammar.productions[nonterminal])
-        return alternation(*(self._suffix(nonterminal, production, 0, begin, end) for production in range(count)))
+    def _body(self, rest: _Rest, place: int, end: int, name: str) -> Expr:
+        """What is matched of ``rest`` between two places."""
+        ways = [EPSILON] if () in rest and place == end else []
+        for part, tails in self._steps(rest).items():
+            for then, one in self._ways(part, place).items():
+                ways.append(sequence(one, self._rest(tails, then, end, name)))
+        return alternation(*ways)
 
-    def _suffix(self, nonterminal: int, production: int, at: int, place: int, end: int) -> Expr:
-        """What a production matches from part ``at`` on between two places."""
-        parts = self._grammar.productions[nonterminal][production]
-        if at == len(parts):
-            return EPSILON if place == end else NEVER
-        key = (nonterminal, production, at, place, end)
-        if key not in self._suffixes:
-            ways: list[Expr] = []
-            for then, one in self._ways(parts[at], place).items():
-                rest = self._suffix(nonterminal, production, at + 1, then, end)
-                if rest is not NEVER:
-                    ways.append(sequence(one, rest))
-            self._suffixes[key] = alternation(*ways)
-        return self._suffixes[key]
+    def _rest(self, rest: _Rest, place: int, end: int, name: str) -> Expr:
+        """As `_body`; where it may go on in several ways it is a rule, written once."""
+        key = (rest, place, end)
+        if key not in self._rests:
+            body = self._body(rest, place, end, name)
+            self._rests[key] = call(Rule(name, lambda: body)) if isinstance(body, Alternation) else body
+        return self._rests[key]
 
     def _ways(self, part: Part, place: int) -> dict[int, Expr]:
         if part.is_terminal:

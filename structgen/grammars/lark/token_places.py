@@ -9,7 +9,7 @@ from functools import lru_cache
 from structgen.grammars.char_dfa import CharDfa
 from structgen.grammars.expr import EPSILON, NEVER, Expr, Rule, alternation, call, literal, sequence
 from structgen.grammars.lark.lexing import Lexing
-from structgen.grammars.lark.moves import IGNORED, Context, classes_of, explored, joined, settled
+from structgen.grammars.lark.moves import IGNORED, Context, explored, joined
 from structgen.grammars.utf8_dfa import utf8_dfa
 from structgen.grammars.values import regular
 
@@ -40,22 +40,22 @@ class TokenPlaces:
     """
 
     def __init__(self, lexing: Lexing, contexts: Sequence[Context], following: Mapping[int, Sequence[int]]) -> None:
-        self.groups, table = joined(settled(explored(lexing, contexts, following)), contexts)
-        before, behind = classes_of(table)
+        table = explored(lexing, contexts, following)
+        self.groups, gaps, places = joined(table, contexts)
         self._ends: set[int] = set()
         self._left: dict[int, int] = {}
         self._edges: dict[int, dict[tuple[int, CharDfa], None]] = {}
         self._reads: defaultdict[tuple[int, int, int], dict[tuple[int, CharDfa], None]] = defaultdict(dict)
         for spot, moves in table.items():
-            gap, place = before[spot], behind[spot]
+            gap, place = gaps[spot], places[spot]
             self._left[gap] = place
             edges = self._edges.setdefault(gap, {})
             if not spot[1].ever:
                 self._ends.add(place)
             for terminal, texts, after in moves:
-                found = edges if terminal == IGNORED else self._reads[place, terminal, after[0]]
-                found[before[after], texts] = None
-        self._first = before[next(iter(table))]
+                found = edges if terminal == IGNORED else self._reads[place, terminal, self.groups[after[0]]]
+                found[gaps[after], texts] = None
+        self._first = gaps[next(iter(table))]
         self._skipped: dict[tuple[int, int], Expr] = {}
         self._after: dict[tuple[int, int, int], dict[int, Expr]] = {}
 
