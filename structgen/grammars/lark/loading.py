@@ -13,7 +13,7 @@ from lark.common import LexerConf, ParserConf
 from lark.exceptions import LarkError, UnexpectedInput, UnexpectedToken
 from lark.grammar import Rule as LarkRule
 from lark.lexer import BasicLexer, ContextualLexer, TerminalDef
-from lark.parsers.lalr_analysis import LALR_Analyzer, ParseTableBase
+from lark.parsers.lalr_analysis import LALR_Analyzer
 from lark.parsers.lalr_parser import LALR_Parser
 
 from structgen.errors import InvalidGrammar, UnsupportedGrammar
@@ -122,9 +122,9 @@ class LoadedLalr(Loaded):
 
     def __init__(self, lark: Lark, start: str, parser: _Parser, lexers: _Lexers, name: str) -> None:
         super().__init__(lark)
-        table = cast("ParseTableBase[int]", parser.table)
-        self.actions = cast("dict[int, dict[str, tuple[Any, Any]]]", table.states)
-        self.first = table.start_states[start]
+        table = cast("Any", parser.table)
+        self.actions: dict[int, dict[str, tuple[Any, Any]]] = table.states
+        self.first: int = table.start_states[start]
         self._lexers, self._name = cast("dict[int, BasicLexer]", lexers.lexers), name
         self._orders: dict[BasicLexer, TerminalOrder] = {}
 
@@ -223,7 +223,11 @@ def _reading(name: str, text: str) -> Generator[None]:
 
 def _what(error: UnexpectedInput) -> str:
     """What is there, and what was expected."""
-    found = f"unexpected {str(error.token)!r}" if isinstance(error, UnexpectedToken) else str(error).splitlines()[0]
+    found = (
+        f"unexpected {str(cast('object', error.token))!r}"
+        if isinstance(error, UnexpectedToken)
+        else str(error).splitlines()[0]
+    )
     expected: set[str] = getattr(error, "accepts", None) or getattr(error, "expected", None) or set()
     names = sorted(name.strip("_").lower() for name in expected)
     return f"{found}; expected {', '.join(names)}" if names else found
