@@ -39,13 +39,13 @@ def earley_lexers(loaded: Loaded, lexing: Lexing, numbers: dict[str, int]) -> tu
     UnsupportedGrammar
         A terminal looks at what comes after it: Lark tries it on shortened texts too, where it sees something else.
     """
-    ignored = [Lexer((numbers[name],), {}, frozenset({numbers[name]})) for name in dict.fromkeys(loaded.ignored)]
+    ignored = [Lexer((numbers[name],), (), frozenset({numbers[name]})) for name in dict.fromkeys(loaded.ignored)]
     used = dict.fromkeys(one.name for rule in loaded.rules for one in rule.expansion if one.is_term)
     read: list[Lexer] = []
     for name in used:
         if name not in numbers:
             continue
-        lexer = Lexer((numbers[name],), {}, frozenset(), is_final=True)
+        lexer = Lexer((numbers[name],), (), frozenset(), is_final=True)
         if any(token.owed != NOTHING_OWED for token in lexing.tokens(lexer, NOTHING_OWED)):
             raise UnsupportedGrammar(
                 f"the terminal {name} looks at what comes after it, which is not held where the grammar is parsed by "

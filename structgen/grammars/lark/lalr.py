@@ -115,5 +115,5 @@ class LalrGrammar:
     def _lexer(self, order: TerminalOrder, ignored: frozenset[int]) -> Lexer:
         numbers = self._terminals
         terminals = tuple(numbers[name] for name in order.names)
-        spellings = {numbers[name]: tuple(numbers[one] for one in its) for name, its in order.spellings.items()}
+        spellings = tuple((numbers[name], tuple(numbers[one] for one in its)) for name, its in order.spellings.items())
         return Lexer(terminals, spellings, ignored)

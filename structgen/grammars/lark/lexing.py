@@ -7,7 +7,7 @@ owed matters, of which there are few kinds: equal demands on the text to come ar
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -20,31 +20,27 @@ from structgen.grammars.limits import checkpoint
 __all__ = ["Lexer", "Lexing", "Token"]
 
 
-@dataclass(frozen=True, eq=False)
-class Lexer:
-    """What may come where a token begins. Told apart by identity.
-
-    Attributes
-    ----------
-    terminals : tuple of int
-        Numbers of the terminals in the order in which they are tried.
-    spellings : mapping
-        Of a terminal, in order, the terminals that it becomes where the token is just their text.
-    ignored : frozenset of int
-        Which of the terminals are skipped.
-    is_final : bool
-        Whether a token ends where its terminal matches, whatever else might match in place of it.
-    """
+class Lexer(NamedTuple):
+    """What may come where a token begins."""
 
     terminals: tuple[int, ...]
-    spellings: Mapping[int, tuple[int, ...]]
+    """Numbers of the terminals in the order in which they are tried."""
+    spellings: tuple[tuple[int, tuple[int, ...]], ...]
+    """Terminals, each with those that it becomes, the first that fits, where the token is just their text."""
     ignored: frozenset[int]
+    """Which of the terminals are skipped."""
     is_final: bool = False
+    """Whether a token ends where its terminal matches, whatever else might match in place of it."""
 
     @property
     def taken(self) -> set[int]:
         """The terminals that a token may be."""
-        return {*self.terminals, *(one for its in self.spellings.values() for one in its)} - self.ignored
+        return {*self.terminals, *(one for _, its in self.spellings for one in its)} - self.ignored
+
+    def part(self, terminals: tuple[int, ...]) -> Lexer:
+        """The lexer that takes some of the terminals only."""
+        spellings = tuple(one for one in self.spellings if one[0] in terminals)
+        return Lexer(terminals, spellings, self.ignored.intersection(terminals), self.is_final)
 
 
 class Token(NamedTuple):
@@ -80,6 +76,8 @@ class Lexing:
 
     def __init__(self, scanner: Scanner, entries: list[int], names: list[str]) -> None:
         self._scanner, self._entries, self._names = scanner, entries, names
+        self._firsts = [scanner.first_characters(entry) for entry in entries]
+        self._parts: dict[Lexer, list[tuple[Lexer, int]]] = {}
         self._known: dict[tuple[Lexer, Owed], dict[Token, CharDfa]] = {}
         self._alike: dict[frozenset[int], frozenset[int]] = {frozenset(): frozenset()}
         self._first_alike: dict[CharDfa, frozenset[int]] = {}
@@ -94,6 +92,29 @@ class Lexing:
         GrammarLimitExceeded
             There are too many states.
         """
+        found: dict[Token, CharDfa] = {}
+        for part, firsts in self._parts_of(lexer):
+            never = frozenset(step for step in owed.never if self._scanner.masks[step] & firsts)
+            found.update(self._tokens_of(part, owed._replace(never=never)))  # the others end with the first character
+        return found
+
+    def _parts_of(self, lexer: Lexer) -> list[tuple[Lexer, int]]:
+        """Lexers no two of which begin alike, so that each decides for itself, with the characters that begin them."""
+        if lexer not in self._parts:
+            groups: list[tuple[list[int], int]] = []
+            for terminal in lexer.terminals:
+                group, firsts = [terminal], self._firsts[terminal]
+                for other in [one for one in groups if one[1] & firsts]:
+                    groups.remove(other)
+                    group, firsts = other[0] + group, other[1] | firsts
+                groups.append((group, firsts))
+            place = {terminal: number for number, terminal in enumerate(lexer.terminals)}
+            self._parts[lexer] = [
+                (lexer.part(tuple(sorted(group, key=place.__getitem__))), firsts) for group, firsts in groups
+            ]
+        return self._parts[lexer]
+
+    def _tokens_of(self, lexer: Lexer, owed: Owed) -> dict[Token, CharDfa]:
         found = self._known.get((lexer, owed))
         if found is None:
             walk = self._walk(lexer, owed)
@@ -115,7 +136,7 @@ class Lexing:
                 positions.append(position)
             return number
 
-        spellings = {self._entries[one] for its in lexer.spellings.values() for one in its}
+        spellings = {self._entries[one] for _, its in lexer.spellings for one in its}
         entries = [self._entries[terminal] for terminal in lexer.terminals]
         walk.starts += map(number_of, scanner.starts(entries, sorted(spellings), owed))
         for number, position in enumerate(positions):  # grows as it goes
@@ -139,7 +160,7 @@ class Lexing:
                 f"the terminal {self._names[terminal]} looks at what comes after it, which is not held where the "
                 "grammar is parsed by Earley's algorithm; write it without that lookahead"
             )
-        for spelling in () if is_ignored else lexer.spellings.get(terminal, ()):
+        for spelling in () if is_ignored else dict(lexer.spellings).get(terminal, ()):
             if spelling in position.spelled:
                 terminal = spelling
                 break

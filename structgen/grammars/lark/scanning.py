@@ -92,6 +92,19 @@ class Scanner:
         """The positions before a token that begins with one of ``entries``, in this order."""
         return list(self._positions(tuple(entries), tuple(spellings), owed.never, owed.ever, 0))
 
+    def first_characters(self, entry: int) -> int:
+        """Characters among which those are that a text may begin with which matches from ``entry`` on."""
+        found, seen, pending = 0, {entry}, [entry]
+        while pending:
+            number = pending.pop()
+            if self._steps[number].kind == CHARACTERS:
+                found |= self.masks[number]
+                continue
+            more = [one for one in self._steps[number].after if one not in seen]
+            seen.update(more)
+            pending += more
+        return found
+
     def pieces(self, position: Position) -> list[int]:
         """Disjoint sets of the characters that may come next in the token, each of which leads one way."""
         masks = self.masks
