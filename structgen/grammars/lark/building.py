@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from structgen.errors import InvalidRegex, UnsupportedGrammar
 from structgen.grammars.expr import Rule
 from structgen.grammars.lark.earley import earley_grammar, earley_lexers
 from structgen.grammars.lark.lalr import LalrGrammar
 from structgen.grammars.lark.lexing import Lexing
-from structgen.grammars.lark.loading import Conflict, Loaded, load_earley, load_lalr
+from structgen.grammars.lark.loading import Conflict, Loaded, LoadedLalr, load_earley, load_lalr
 from structgen.grammars.lark.patterns import Steps
 from structgen.grammars.lark.product import rule_of
 from structgen.grammars.lark.scanning import Scanner
@@ -24,25 +26,24 @@ def build_rule(text: str, start: str, parser: str, name: str) -> Rule:
 
 
 def _rule(text: str, start: str, parser: str, name: str) -> Rule:
-    if parser != "earley":
-        try:
-            return _lalr_rule(text, start, name)
-        except Conflict:
-            if parser == "lalr":
-                raise
-    return _earley_rule(text, start, name)
+    if parser == "lalr":
+        return _lalr_rule(load_lalr(text, start, name), start, name)
+    if parser == "auto":
+        with suppress(Conflict):
+            loaded = load_lalr(text, start, name)
+            if not loaded.lost:
+                return _lalr_rule(loaded, start, name)
+    return _earley_rule(load_earley(text, start, name), start, name)
 
 
-def _lalr_rule(text: str, start: str, name: str) -> Rule:
-    loaded = load_lalr(text, start, name)
+def _lalr_rule(loaded: LoadedLalr, start: str, name: str) -> Rule:
     lexing, numbers = _lexing(loaded, name)
     grammar = LalrGrammar(loaded, start, numbers)
     places = TokenPlaces(lexing, grammar.contexts, grammar.following)
     return rule_of(grammar.united(places.groups), places)
 
 
-def _earley_rule(text: str, start: str, name: str) -> Rule:
-    loaded = load_earley(text, start, name)
+def _earley_rule(loaded: Loaded, start: str, name: str) -> Rule:
     lexing, numbers = _lexing(loaded, name)
     lexers = earley_lexers(loaded, lexing, numbers)
     following = {number: [0] for number in numbers.values()}

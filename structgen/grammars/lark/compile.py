@@ -29,7 +29,8 @@ def compile_lark(
     With ``"lalr"`` these are the texts that ``Lark(text, parser="lalr")`` parses, its contextual lexer included: what
     is a keyword and what a name, which terminal is taken where several match, and how far, is as Lark decides it.
     With ``"earley"`` they are those of ``Lark(text, parser="earley", lexer="dynamic_complete")``: any way to part a
-    text into tokens will do. ``"auto"`` is LALR(1) where the grammar is, without conflicts, and Earley else.
+    text into tokens will do. ``"auto"`` is LALR(1) where the grammar is, and Earley where it has
+    conflicts, also those that Lark's LALR parser decides, as it does with a dangling ``else``.
 
     Parameters
     ----------
@@ -49,11 +50,11 @@ def compile_lark(
     Raises
     ------
     InvalidGrammar
-        The grammar is malformed, with line, column and what was expected.
+        The grammar is malformed, with line, column and what was expected; or it is not for the parser asked for.
     UnsupportedGrammar
-        A terminal cannot be held exactly, or ``"lalr"`` is asked for and the grammar is not LALR(1). Terminals are
-        regular expressions as `compile_regex` takes them; lookbehind sees one character, and none before its terminal;
-        with Earley a lookahead sees no further than to the end of its terminal.
+        A terminal cannot be held exactly. Terminals are regular expressions as `compile_regex` takes them; lookbehind
+        sees one character, and none before its terminal; with Earley a lookahead sees no further than to the end of its
+        terminal.
     EmptyLanguage
         No text matches.
     GrammarLimitExceeded

@@ -28,7 +28,7 @@ def earley_grammar(loaded: Loaded, start: str, numbers: dict[str, int]) -> Token
             for one in rule.expansion
         )
         productions[nonterminals[rule.origin.name]].append(tuple(parts))
-    return TokenGrammar(nonterminals[start], [str(name) for name in nonterminals], productions)
+    return TokenGrammar(nonterminals[start], [str(name) for name in nonterminals], productions, [])
 
 
 def earley_lexers(loaded: Loaded, lexing: Lexing, numbers: dict[str, int]) -> tuple[Lexer, ...]:

@@ -3,7 +3,8 @@
 Lark reads each token with the lexer of the state that the token before it was shifted to. So a symbol is told apart by
 the state that the parser is in before it: after a terminal, that state says which lexer is next. Where the table has no
 conflict, the parser takes what the grammar derives, and nothing of it but these contexts is needed (as the nonterminal
-transitions of DeRemer and Pennello 1982). Symbols that derive the same from two states are one.
+transitions of DeRemer and Pennello 1982). Where it has, a rule that lost cannot end before the terminal that it lost:
+a barrier keeps that from coming next. Symbols that derive the same from two states are one.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from lark.grammar import Rule as LarkRule
 from structgen.grammars.lark.classes import alike
 from structgen.grammars.lark.lexing import Lexer
 from structgen.grammars.lark.loading import LoadedLalr, TerminalOrder
-from structgen.grammars.lark.product import Part, TokenGrammar
+from structgen.grammars.lark.product import BARRIER, END, Part, TokenGrammar
 from structgen.grammars.limits import checkpoint
 
 __all__ = ["LalrGrammar"]
@@ -48,6 +49,7 @@ class LalrGrammar:
         for rule in loaded.rules:
             self._by_origin.setdefault(rule.origin.name, []).append(rule)
         self._orders = {loaded.order(loaded.first): 0}
+        self._barriers: dict[frozenset[int], int] = {}
         self._numbers: dict[tuple[int, str], int] = {}
         self._found: list[tuple[int, str]] = []
         self._productions: list[list[tuple[Part, ...]]] = []
@@ -62,7 +64,8 @@ class LalrGrammar:
         found: defaultdict[int, dict[int, None]] = defaultdict(dict)
         for productions in self._productions:
             for part in (part for production in productions for part in production if part.is_terminal):
-                found[part.number][part.context] = None
+                if part.number != BARRIER:
+                    found[part.number][part.context] = None
         return {number: list(contexts) for number, contexts in found.items()}
 
     def _context(self, state: int) -> int:
@@ -85,6 +88,10 @@ class LalrGrammar:
             else:
                 parts.append(Part(False, self._transition(state, symbol.name)))
             state = after
+        lost = self._loaded.lost.get((state, rule))
+        if lost:
+            kept = frozenset(END if name == "$END" else self._terminals.get(name, -1) for name in lost)
+            parts.append(Part(True, BARRIER, self._barriers.setdefault(kept, len(self._barriers))))
         return tuple(parts)
 
     def united(self, groups: Sequence[int]) -> TokenGrammar:
@@ -95,6 +102,8 @@ class LalrGrammar:
         names = [str(name) for _, name in self._found]
 
         def renumbered(part: Part, classes: Sequence[int]) -> Part:
+            if part.number == BARRIER:
+                return part
             if part.is_terminal:
                 return part._replace(context=groups[part.context])
             return part._replace(number=classes[part.number])
@@ -110,7 +119,7 @@ class LalrGrammar:
             [tuple(renumbered(part, classes) for part in parts) for parts in self._productions[thing]]
             for thing in order
         ]
-        return TokenGrammar(classes[0], [names[thing] for thing in order], productions)
+        return TokenGrammar(classes[0], [names[thing] for thing in order], productions, list(self._barriers))
 
     def _lexer(self, order: TerminalOrder, ignored: frozenset[int]) -> Lexer:
         numbers = self._terminals

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Collection, Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, NoReturn, cast
+from typing import Any, cast
 
 from lark import Lark
 from lark.common import LexerConf, ParserConf
-from lark.exceptions import LarkError, UnexpectedInput, UnexpectedToken
+from lark.exceptions import GrammarError, LarkError, UnexpectedInput
 from lark.grammar import Rule as LarkRule
 from lark.lexer import BasicLexer, ContextualLexer, TerminalDef
 from lark.parsers.lalr_analysis import LALR_Analyzer
 from lark.parsers.lalr_parser import LALR_Parser
 
-from structgen.errors import InvalidGrammar, UnsupportedGrammar
+from structgen.errors import InvalidGrammar
 from structgen.grammars.limits import checkpoint
 
 __all__ = ["Conflict", "Loaded", "LoadedLalr", "TerminalOrder", "load_earley", "load_lalr"]
@@ -25,8 +26,8 @@ _PLACE = re.compile(r"(?s)(.*?),? at line (\d+),? column (\d+)")
 _NAME = re.compile(r"'(\w+)'")
 
 
-class Conflict(UnsupportedGrammar):
-    """The grammar is not LALR(1)."""
+class Conflict(InvalidGrammar):
+    """The grammar is not LALR(1), and Lark does not know how to decide."""
 
 
 class Loaded:
@@ -54,30 +55,41 @@ class Loaded:
 
 
 class _Parser(LALR_Parser):
-    """Lark's parser, of a grammar without conflicts: Lark resolves some in favour of one way to parse."""
+    """Lark's parser, which remembers the conflicts that Lark has decided.
+
+    Attributes
+    ----------
+    lost : dict
+        Of a state and a rule that could end there, the terminals before which Lark reads on, or ends another rule.
+    """
 
     def __init__(self, parser_conf: ParserConf, debug: bool = False, strict: bool = False) -> None:
         checkpoint()
         analyzer = LALR_Analyzer(parser_conf, debug=debug, strict=strict)
-        analyzer.compute_lr0_states()
-        analyzer.compute_reads_relations()
-        analyzer.compute_includes_lookback()
-        analyzer.compute_lookaheads()
+        analyzer.compute_lalr()
+        self.table = self._parse_table = analyzer.parse_table  # the latter is where Lark looks for it
+        numbers = {
+            state: number for number, state in enumerate({state.closure: None for state in analyzer.lr0_itemsets})
+        }
+        self.lost: defaultdict[tuple[int, LarkRule], set[str]] = defaultdict(set)
         for state in analyzer.lr0_itemsets:
+            actions = cast("Any", self.table).states[numbers[state.closure]]
             for symbol, rules in state.lookaheads.items():
-                if len(rules) > 1 or symbol in state.transitions:
-                    _conflict(symbol.name, sorted(rules, key=lambda rule: (rule.origin.name, rule.order)))
-        analyzer.compute_lalr1_states()
-        self.table = analyzer.parse_table
-        self._parse_table = self.table  # where Lark looks for it
+                for rule in rules:
+                    if actions[symbol.name][1] != rule:
+                        self.lost[numbers[state.closure], rule].add(symbol.name)
 
 
 class _Lexers(ContextualLexer):
-    """Lark's contextual lexer; its terminals have been checked, and need not be in each context."""
+    """Lark's contextual lexer, its terminals checked once and not in each context."""
 
     def __init__(
         self, conf: LexerConf, states: dict[int, Collection[str]], always_accept: Collection[str] = ()
     ) -> None:
+        taken = {name for accepts in states.values() for name in accepts}.union(conf.ignore)
+        for terminal in conf.terminals:
+            if terminal.name in taken:
+                _check_width(terminal)
         conf.skip_validation = True
         super().__init__(conf, states, always_accept)
 
@@ -118,6 +130,9 @@ class LoadedLalr(Loaded):
         Of each state of the parser, by the name of a symbol, what is done: ``(kind, state or rule)``.
     first : int
         The state where a text begins.
+    lost : dict
+        Of a state and a rule that could end there, the terminals before which it does not: those of conflicts, which
+        Lark decides for reading on, or for the rule of higher priority. Empty where the grammar is LALR(1).
     """
 
     def __init__(self, lark: Lark, start: str, parser: _Parser, lexers: _Lexers, name: str) -> None:
@@ -125,6 +140,7 @@ class LoadedLalr(Loaded):
         table = cast("Any", parser.table)
         self.actions: dict[int, dict[str, tuple[Any, Any]]] = table.states
         self.first: int = table.start_states[start]
+        self.lost: dict[tuple[int, LarkRule], set[str]] = dict(parser.lost)
         self._lexers, self._name = cast("dict[int, BasicLexer]", lexers.lexers), name
         self._orders: dict[BasicLexer, TerminalOrder] = {}
 
@@ -153,7 +169,7 @@ def load_lalr(text: str, start: str, name: str) -> LoadedLalr:
     InvalidGrammar
         The grammar is malformed, with its name, line and column.
     Conflict
-        It is not LALR(1): the message names the rules.
+        It is not LALR(1), and Lark does not decide for one way to read it; the message names the rules.
     """
     parsers: list[_Parser] = []
     lexers: list[_Lexers] = []
@@ -182,28 +198,28 @@ def load_earley(text: str, start: str, name: str) -> Loaded:
     """
     with _reading(name, text):
         lark = Lark(
-            text, start=start, source_path=name, parser="earley", lexer="dynamic_complete", edit_terminals=_check
+            text, start=start, source_path=name, parser="earley", lexer="dynamic_complete", edit_terminals=_check_both
         )
     return Loaded(lark)
 
 
 def _check(terminal: TerminalDef) -> None:
-    """Refuse what Lark refuses in a terminal."""
+    """Refuse a terminal that is no pattern."""
     checkpoint()
     try:
         re.compile(terminal.pattern.to_regexp())
     except re.error as error:
         raise InvalidGrammar(f"the terminal '{terminal.user_repr()}' is malformed: {error}") from error
+
+
+def _check_width(terminal: TerminalDef) -> None:
     if terminal.pattern.min_width == 0:
         raise InvalidGrammar(f"the terminal '{terminal.user_repr()}' may be empty, which Lark does not take")
 
 
-def _conflict(terminal: str, rules: list[LarkRule]) -> NoReturn:
-    written = " and ".join(f"{rule.origin.name}: {' '.join(one.name for one in rule.expansion)}" for rule in rules)
-    raise Conflict(
-        f"the grammar is not LALR(1): before {terminal} it cannot be told whether {written} has ended; "
-        'write the rules otherwise, or use parser="earley"'
-    )
+def _check_both(terminal: TerminalDef) -> None:
+    _check(terminal)
+    _check_width(terminal)
 
 
 @contextmanager
@@ -211,23 +227,22 @@ def _reading(name: str, text: str) -> Generator[None]:
     """Turn the errors of `lark` into ours, with the grammar's name, the line and the column."""
     try:
         yield
-    except Conflict as error:
-        raise Conflict(f"{name}: {error}") from None
     except InvalidGrammar as error:
         raise _invalid(str(error), name, text) from error.__cause__
     except UnexpectedInput as error:
         raise InvalidGrammar(f"{name}, line {error.line}, column {error.column}: {_what(error)}") from error
+    except GrammarError as error:
+        if "Reduce/Reduce" in str(error):
+            raise Conflict(f"{name}: not LALR(1): {' '.join(str(error).split())}") from error
+        raise _invalid(str(error), name, text) from error
     except (LarkError, re.error, OSError, ValueError, TypeError, AssertionError) as error:  # `lark` raises them all
         raise _invalid(str(error) or type(error).__name__, name, text) from error
 
 
 def _what(error: UnexpectedInput) -> str:
     """What is there, and what was expected."""
-    found = (
-        f"unexpected {str(cast('object', error.token))!r}"
-        if isinstance(error, UnexpectedToken)
-        else str(error).splitlines()[0]
-    )
+    token: object = getattr(error, "token", None)
+    found = str(error).splitlines()[0] if token is None else f"unexpected {str(token)!r}"
     expected: set[str] = getattr(error, "accepts", None) or getattr(error, "expected", None) or set()
     names = sorted(name.strip("_").lower() for name in expected)
     return f"{found}; expected {', '.join(names)}" if names else found
