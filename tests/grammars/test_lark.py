@@ -11,10 +11,10 @@ from typing import Any
 import lark
 import pytest
 from random_lark import random_grammar
-from vocabularies import bytewise, drawn_text, longest_first, reads
+from vocabularies import BYTES, bytewise, drawn_text, longest_first, reads
 
 from structgen.errors import EmptyLanguage, GrammarLimitExceeded, InvalidGrammar, UnsupportedGrammar
-from structgen.grammars import DEAD, TokenAutomaton, compile_lark
+from structgen.grammars import DEAD, TokenAutomaton, TokenVocabulary, compile_lark
 
 VOCABULARY = bytewise()
 PIECES = bytewise(b"aa", b"ab", b"ba", b"bca", b"b ", b" a", b"cc", b"if", b"iff", b' "', b'":', b"12", b"/*", b"*/")
@@ -238,6 +238,34 @@ def test_what_no_token_could_follow_is_not_begun():
         }
     dead = compile_lark('start: "if" NAME "?" | NAME "!"\nNAME: /[fi]+/', VOCABULARY)
     assert dead.check("if?").at == 2
+
+
+@pytest.mark.parametrize("parser", ["lalr", "earley"])
+def test_special_tokens_are_symbols_of_their_own(parser):
+    vocabulary = TokenVocabulary([*BYTES, b"", b"", b""], [256], {257: "<|call|>", 258: "<think>"})
+    grammar = 'start: <think> WORD* <[257]> "<|call|>" // not <this>\nWORD: /[a-z<]+/ # nor <that>\n%ignore " "'
+    automaton = compile_lark(grammar, vocabulary, parser=parser)
+    assert reads(automaton, [258, *b"ab c", 257, *b"<|call|>"])
+    assert reads(automaton, [258, *b" ", 257, *b" <|call|> "])
+    assert not reads(automaton, [*b"<think>", 257, *b"<|call|>"])
+    assert not reads(automaton, [258, *b"<|call|>", 257])
+    assert not reads(automaton, [258, 257, 257])
+
+
+def test_a_special_token_ends_the_token_before_it():
+    """The digits need not be followed by anything that ends them; a lookahead for a character is in vain."""
+    vocabulary = TokenVocabulary([*BYTES, b"", b""], [256], {257: "<|x|>"})
+    automaton = compile_lark("start: INT <|x|> INT | WORD <|x|>\nINT: /[0-9]+/\nWORD: /[a-z](?=.)/", vocabulary)
+    assert reads(automaton, [*b"12", 257, *b"34"])
+    assert not reads(automaton, [*b"a", 257])
+
+
+def test_a_special_token_that_there_is_not_is_refused():
+    with pytest.raises(InvalidGrammar, match=r"x.lark, line 2, column 4: <\|x\|> is no special token"):
+        compile_lark("start: a\na: <|x|>", VOCABULARY, name="x.lark")
+    vocabulary = TokenVocabulary([*BYTES, b"", b""], [256], {257: "<|x|>"})
+    with pytest.raises(InvalidGrammar, match=r"line 2, column 8: <\|x\|> stands in the terminal A"):
+        compile_lark('start: A\nA: "a" <|x|>', vocabulary)
 
 
 @pytest.mark.parametrize("parser", ["lalr", "earley"])

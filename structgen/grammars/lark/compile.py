@@ -7,6 +7,7 @@ from typing import Literal, cast
 from typing_extensions import Unpack
 
 from structgen.errors import GrammarLimitExceeded, InvalidGrammar
+from structgen.grammars.lark.special_tokens import replaced
 from structgen.grammars.limits import Limits
 from structgen.grammars.recipe import front_end
 from structgen.grammars.token_automaton import TokenAutomaton
@@ -32,6 +33,9 @@ def compile_lark(
     text into tokens will do. ``"auto"`` is LALR(1) where the grammar is, and Earley where it has
     conflicts, also those that Lark's LALR parser decides, as it does with a dangling ``else``.
 
+    In rules, ``<|name|>``, ``<name>`` or ``<[id]>`` is a special token of the vocabulary: a symbol of its own and no
+    characters, which ends whatever token is before it.
+
     Parameters
     ----------
     text : str
@@ -50,7 +54,8 @@ def compile_lark(
     Raises
     ------
     InvalidGrammar
-        The grammar is malformed, with line, column and what was expected; or it is not for the parser asked for.
+        The grammar is malformed, with line, column and what was expected; or it is not for the parser asked for,
+        or names a special token that the vocabulary does not have.
     UnsupportedGrammar
         A terminal cannot be held exactly. Terminals are regular expressions as `compile_regex` takes them; lookbehind
         sees one character, and none before its terminal; with Earley a lookahead sees no further than to the end of its
@@ -67,6 +72,7 @@ def compile_lark(
     from structgen.grammars.lark.building import build_rule  # `lark` takes a third of a second to import
 
     try:
-        return TokenAutomaton(build_rule(text, start, parser, name), vocabulary)
+        without, token_ids = replaced(text, vocabulary, name)
+        return TokenAutomaton(build_rule(without, start, parser, name, token_ids), vocabulary)
     except RecursionError as error:
         raise GrammarLimitExceeded("the grammar is nested too deeply; give its inner groups names") from error

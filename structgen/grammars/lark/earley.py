@@ -41,9 +41,10 @@ def earley_lexers(loaded: Loaded, lexing: Lexing, numbers: dict[str, int]) -> tu
     """
     ignored = [Lexer((numbers[name],), (), frozenset({numbers[name]})) for name in dict.fromkeys(loaded.ignored)]
     used = dict.fromkeys(one.name for rule in loaded.rules for one in rule.expansion if one.is_term)
+    texts = {terminal.name for terminal in loaded.terminals}
     read: list[Lexer] = []
     for name in used:
-        if name not in numbers:
+        if name not in texts:
             continue
         lexer = Lexer((numbers[name],), (), frozenset(), is_final=True)
         if any(token.owed != NOTHING_OWED for token in lexing.tokens(lexer, NOTHING_OWED)):

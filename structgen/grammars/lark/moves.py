@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from structgen.grammars.char_dfa import CharDfa
+from structgen.grammars.expr import SpecialToken
 from structgen.grammars.lark.classes import alike
 from structgen.grammars.lark.lexing import Lexer, Lexing
 from structgen.grammars.lark.scanning import NOTHING_OWED, Owed
@@ -32,7 +33,7 @@ class Move(NamedTuple):
 
     terminal: int
     """`IGNORED` where it is skipped."""
-    texts: CharDfa
+    texts: CharDfa | SpecialToken
     after: Spot
 
 
@@ -40,7 +41,12 @@ Table = dict[Spot, dict[Move, None]]
 """The moves from each spot, in order and once; texts begin in the first spot."""
 
 
-def explored(lexing: Lexing, contexts: Sequence[Context], following: Mapping[int, Sequence[int]]) -> Table:
+def explored(
+    lexing: Lexing,
+    contexts: Sequence[Context],
+    following: Mapping[int, Sequence[int]],
+    specials: Mapping[int, SpecialToken],
+) -> Table:
     """The spots that texts may come to.
 
     Parameters
@@ -51,6 +57,8 @@ def explored(lexing: Lexing, contexts: Sequence[Context], following: Mapping[int
         By number; texts begin in the first.
     following : mapping
         Of each terminal of the grammar the contexts that it may lead to.
+    specials : mapping
+        Terminals that are special tokens. These are no characters: what they follow ends before them.
 
     Raises
     ------
@@ -70,6 +78,9 @@ def explored(lexing: Lexing, contexts: Sequence[Context], following: Mapping[int
                 for after in (context,) if token.is_ignored else following.get(token.terminal, ()):
                     terminal = IGNORED if token.is_ignored else token.terminal
                     moves[Move(terminal, texts, (after, token.owed))] = None
+        for terminal, special in specials.items() if not owed.ever else ():
+            for after in following.get(terminal, ()):
+                moves[Move(terminal, special, (after, NOTHING_OWED))] = None
         pending += (move.after for move in moves)
     return table
 
@@ -108,7 +119,7 @@ def joined(table: Table, contexts: Sequence[Context]) -> Joined:
     )
 
 
-_Ways = dict[int, frozenset[tuple[CharDfa, object]]]
+_Ways = dict[int, frozenset[tuple[object, object]]]
 """Of each terminal that may be taken its texts, and what they lead to."""
 
 
@@ -117,11 +128,13 @@ def _ways(table: Table, contexts: Sequence[Context]) -> dict[Spot, _Ways]:
     classes = _alike(table)
     ways: dict[Spot, _Ways] = {}
     for spot, moves in table.items():
-        found: dict[int, set[tuple[CharDfa, object]]] = {IGNORED: set()}
+        found: dict[int, set[tuple[object, object]]] = {IGNORED: set()}
         for lexer in contexts[spot[0]]:
             found.update((terminal, set()) for terminal in lexer.taken)
         for terminal, texts, after in moves:
-            found[terminal].add((texts, after[1] if terminal == IGNORED else (after[0], classes[after])))
+            found.setdefault(terminal, set()).add(
+                (texts, after[1] if terminal == IGNORED else (after[0], classes[after]))
+            )
         ways[spot] = {terminal: frozenset(its) for terminal, its in found.items()}
     return ways
 
@@ -148,7 +161,7 @@ def _alike(table: Table) -> dict[Spot, int]:
 
 def _grouped(ways: Mapping[Spot, _Ways], count: int) -> list[int]:
     """The group of each of so many contexts: they agree wherever the same is owed."""
-    spots: list[dict[tuple[Owed, int], frozenset[tuple[CharDfa, object]]]] = [{} for _ in range(count)]
+    spots: list[dict[tuple[Owed, int], frozenset[tuple[object, object]]]] = [{} for _ in range(count)]
     for (context, owed), its in ways.items():
         spots[context].update(((owed, terminal), found) for terminal, found in its.items())
     numbers = _Numbers()

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
 from structgen.grammars.char_dfa import CharDfa
-from structgen.grammars.expr import EPSILON, NEVER, Expr, Rule, alternation, call, literal, sequence
+from structgen.grammars.expr import EPSILON, NEVER, Expr, Rule, SpecialToken, alternation, call, literal, sequence
 from structgen.grammars.lark.lexing import Lexing
 from structgen.grammars.lark.moves import IGNORED, Context, explored, joined
 from structgen.grammars.utf8_dfa import utf8_dfa
@@ -27,6 +27,8 @@ class TokenPlaces:
         By number; texts begin in the first.
     following : mapping
         Of each terminal of the grammar the contexts that it may lead to.
+    specials : mapping
+        Terminals that are special tokens.
 
     Attributes
     ----------
@@ -39,13 +41,21 @@ class TokenPlaces:
         As `Lexing.tokens`.
     """
 
-    def __init__(self, lexing: Lexing, contexts: Sequence[Context], following: Mapping[int, Sequence[int]]) -> None:
-        table = explored(lexing, contexts, following)
+    def __init__(
+        self,
+        lexing: Lexing,
+        contexts: Sequence[Context],
+        following: Mapping[int, Sequence[int]],
+        specials: Mapping[int, SpecialToken],
+    ) -> None:
+        table = explored(lexing, contexts, following, specials)
         self.groups, gaps, places = joined(table, contexts)
         self._ends: set[int] = set()
         self._left: dict[int, int] = {}
-        self._edges: dict[int, dict[tuple[int, CharDfa], None]] = {}
-        self._reads: defaultdict[tuple[int, int, int], dict[tuple[int, CharDfa], None]] = defaultdict(dict)
+        self._edges: dict[int, dict[tuple[int, CharDfa | SpecialToken], None]] = {}
+        self._reads: defaultdict[tuple[int, int, int], dict[tuple[int, CharDfa | SpecialToken], None]] = defaultdict(
+            dict
+        )
         for spot, moves in table.items():
             gap, place = gaps[spot], places[spot]
             self._left[gap] = place
@@ -102,8 +112,10 @@ class TokenPlaces:
 
 
 @lru_cache(maxsize=4096)
-def _spelled(texts: CharDfa) -> Expr:
+def _spelled(texts: CharDfa | SpecialToken) -> Expr:
     """The texts that an automaton accepts, in UTF-8."""
+    if isinstance(texts, SpecialToken):
+        return texts
     text, state = "", 0
     while not texts.accepting[state]:
         spans = texts.spans(state)
