@@ -7,7 +7,6 @@ reaches an automaton. Equal expressions are one object, so they compare and hash
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import cast
 from weakref import WeakValueDictionary
 
 from structgen.grammars.limits import checkpoint
@@ -174,9 +173,9 @@ def byte_set(bits: int | Iterable[int]) -> Expr:
     return intern(ByteSet, bits)
 
 
-def special_token(token_id: int) -> SpecialToken:
+def special_token(token_id: int) -> Expr:
     """The special token ``token_id``."""
-    return cast("SpecialToken", intern(SpecialToken, token_id))
+    return intern(SpecialToken, token_id)
 
 
 def call(rule: Rule) -> Expr:

@@ -260,6 +260,41 @@ def test_a_special_token_ends_the_token_before_it():
     assert not reads(automaton, [*b"a", 257])
 
 
+@pytest.mark.parametrize("parser", ["lalr", "earley"])
+def test_json_values_stand_in_a_grammar(parser):
+    schema = """{"type": "object", "properties": {"x": {"type": "integer"}}, "required": ["x"],
+              "additionalProperties": false}"""
+    grammar = f'start: (call ";")*\ncall: NAME "(" %json {schema} ")" | call "." NAME\nNAME: /[a-z]+/\n%ignore " "'
+    automaton = compile_lark(grammar, PIECES, parser=parser)
+    for text in ("", 'f({"x": 1});', 'f ( {"x":-20} ) . a.b; g({"x":0});'):
+        assert automaton.accepts(text), text
+    for text in ("f();", 'f({"y": 1});', 'f({"x": 1.5});', 'f({"x": 1}{"x": 1});'):
+        assert not automaton.accepts(text), text
+    for seed in range(10):
+        assert automaton.accepts(drawn_text(automaton, random.Random(seed), free=20))
+
+
+def test_a_json_value_does_not_go_on_with_the_token_before_it():
+    automaton = compile_lark(
+        'start: NAME %json {"type": ["boolean", "array"]}\nNAME: /[a-z]+/\n%ignore " "', VOCABULARY
+    )
+    assert automaton.accepts("a true")
+    assert automaton.accepts("a []")
+    assert not automaton.accepts("atrue")
+
+
+@pytest.mark.parametrize(
+    ("grammar", "message"),
+    [
+        ('start: "a"\n  %json {"type" 1}', "x.lark, line 2, column 3: after %json no JSON Schema: Expecting ':'"),
+        ('start: A\nA: %json {"type": "null"}', "line 2, column 4: %json stands in the terminal A; use it in rules"),
+    ],
+)
+def test_a_schema_that_cannot_be_read_is_refused(grammar, message):
+    with pytest.raises(InvalidGrammar, match=message):
+        compile_lark(grammar, VOCABULARY, name="x.lark")
+
+
 def test_a_special_token_that_there_is_not_is_refused():
     with pytest.raises(InvalidGrammar, match=r"x.lark, line 2, column 4: <\|x\|> is no special token"):
         compile_lark("start: a\na: <|x|>", VOCABULARY, name="x.lark")

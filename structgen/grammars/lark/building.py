@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from contextlib import suppress
 
 from structgen.errors import InvalidRegex, UnsupportedGrammar
-from structgen.grammars.expr import Rule, SpecialToken, special_token
+from structgen.grammars.expr import Rule
 from structgen.grammars.lark.earley import earley_grammar, earley_lexers
+from structgen.grammars.lark.embedded import Foreign
 from structgen.grammars.lark.lalr import LalrGrammar
 from structgen.grammars.lark.lexing import Lexing
 from structgen.grammars.lark.loading import Conflict, Loaded, LoadedLalr, load_earley, load_lalr
@@ -21,47 +22,47 @@ from structgen.grammars.regex.python_parser import parse
 __all__ = ["build_rule"]
 
 
-def build_rule(text: str, start: str, parser: str, name: str, token_ids: Mapping[str, int]) -> Rule:
+def build_rule(text: str, start: str, parser: str, name: str, foreign: Mapping[str, Foreign]) -> Rule:
     """The rule of the texts that a parser of Lark takes, none of its rules left-recursive; see `compile_lark`.
 
-    ``token_ids`` are those of terminals that are declared, and are special tokens.
+    ``foreign`` is what stands for terminals that are declared and have no pattern.
     """
-    return without_left_recursion(_rule(text, start, parser, name, token_ids))
+    return without_left_recursion(_rule(text, start, parser, name, foreign))
 
 
-def _rule(text: str, start: str, parser: str, name: str, token_ids: Mapping[str, int]) -> Rule:
+def _rule(text: str, start: str, parser: str, name: str, foreign: Mapping[str, Foreign]) -> Rule:
     if parser == "lalr":
-        return _lalr_rule(load_lalr(text, start, name), start, name, token_ids)
+        return _lalr_rule(load_lalr(text, start, name), start, name, foreign)
     if parser == "auto":
         with suppress(Conflict):
             loaded = load_lalr(text, start, name)
             if not loaded.lost:
-                return _lalr_rule(loaded, start, name, token_ids)
-    return _earley_rule(load_earley(text, start, name), start, name, token_ids)
+                return _lalr_rule(loaded, start, name, foreign)
+    return _earley_rule(load_earley(text, start, name), start, name, foreign)
 
 
-def _lalr_rule(loaded: LoadedLalr, start: str, name: str, token_ids: Mapping[str, int]) -> Rule:
+def _lalr_rule(loaded: LoadedLalr, start: str, name: str, foreign: Mapping[str, Foreign]) -> Rule:
     lexing, numbers = _lexing(loaded, name)
-    specials = _specials(numbers, token_ids)
+    its_foreign = _numbered(foreign, numbers)
     grammar = LalrGrammar(loaded, start, numbers)
-    places = TokenPlaces(lexing, grammar.contexts, grammar.following, specials)
+    places = TokenPlaces(lexing, grammar.contexts, grammar.following, its_foreign)
     return rule_of(grammar.united(places.groups), places)
 
 
-def _earley_rule(loaded: Loaded, start: str, name: str, token_ids: Mapping[str, int]) -> Rule:
+def _earley_rule(loaded: Loaded, start: str, name: str, foreign: Mapping[str, Foreign]) -> Rule:
     lexing, numbers = _lexing(loaded, name)
-    specials = _specials(numbers, token_ids)
+    its_foreign = _numbered(foreign, numbers)
     lexers = earley_lexers(loaded, lexing, numbers)
     following = {number: [0] for number in numbers.values()}
-    return rule_of(earley_grammar(loaded, start, numbers), TokenPlaces(lexing, [lexers], following, specials))
+    return rule_of(earley_grammar(loaded, start, numbers), TokenPlaces(lexing, [lexers], following, its_foreign))
 
 
-def _specials(numbers: dict[str, int], token_ids: Mapping[str, int]) -> dict[int, SpecialToken]:
-    """Number the terminals that are special tokens, after those that are texts."""
-    found: dict[int, SpecialToken] = {}
-    for terminal, token_id in token_ids.items():
+def _numbered(foreign: Mapping[str, Foreign], numbers: dict[str, int]) -> dict[int, Foreign]:
+    """Give terminals without a pattern numbers after the others."""
+    found: dict[int, Foreign] = {}
+    for terminal, its in foreign.items():
         numbers[terminal] = len(numbers)
-        found[numbers[terminal]] = special_token(token_id)
+        found[numbers[terminal]] = its
     return found
 
 

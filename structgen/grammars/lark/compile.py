@@ -7,7 +7,7 @@ from typing import Literal, cast
 from typing_extensions import Unpack
 
 from structgen.errors import GrammarLimitExceeded, InvalidGrammar
-from structgen.grammars.lark.special_tokens import replaced
+from structgen.grammars.lark.embedded import without_foreign
 from structgen.grammars.limits import Limits
 from structgen.grammars.recipe import front_end
 from structgen.grammars.token_automaton import TokenAutomaton
@@ -33,8 +33,9 @@ def compile_lark(
     text into tokens will do. ``"auto"`` is LALR(1) where the grammar is, and Earley where it has
     conflicts, also those that Lark's LALR parser decides, as it does with a dangling ``else``.
 
-    In rules, ``<|name|>``, ``<name>`` or ``<[id]>`` is a special token of the vocabulary: a symbol of its own and no
-    characters, which ends whatever token is before it.
+    Rules may hold what Lark's may not. ``<|name|>``, ``<name>`` or ``<[id]>`` is a special token of the vocabulary: a
+    symbol of its own and no characters, which ends whatever token is before it. ``%json {...}`` is a JSON value under
+    that schema, as `compile_json_schema` has it; it follows a token that its first character could not go on with.
 
     Parameters
     ----------
@@ -56,6 +57,8 @@ def compile_lark(
     InvalidGrammar
         The grammar is malformed, with line, column and what was expected; or it is not for the parser asked for,
         or names a special token that the vocabulary does not have.
+    SchemaError
+        A schema after ``%json`` is malformed or cannot be held.
     UnsupportedGrammar
         A terminal cannot be held exactly. Terminals are regular expressions as `compile_regex` takes them; lookbehind
         sees one character, and none before its terminal; with Earley a lookahead sees no further than to the end of its
@@ -72,7 +75,7 @@ def compile_lark(
     from structgen.grammars.lark.building import build_rule  # `lark` takes a third of a second to import
 
     try:
-        without, token_ids = replaced(text, vocabulary, name)
-        return TokenAutomaton(build_rule(without, start, parser, name, token_ids), vocabulary)
+        lark_text, foreign = without_foreign(text, vocabulary, name)
+        return TokenAutomaton(build_rule(lark_text, start, parser, name, foreign), vocabulary)
     except RecursionError as error:
         raise GrammarLimitExceeded("the grammar is nested too deeply; give its inner groups names") from error

@@ -14,6 +14,7 @@ from typing import NamedTuple
 from structgen.errors import UnsupportedGrammar
 from structgen.grammars._minimal import Rows, minimal
 from structgen.grammars.char_dfa import MAX_STATES, CharDfa
+from structgen.grammars.charset import CharSet
 from structgen.grammars.lark.scanning import NOTHING_OWED, Owed, Position, Scanner
 from structgen.grammars.limits import checkpoint
 
@@ -97,6 +98,11 @@ class Lexing:
             never = frozenset(step for step in owed.never if self._scanner.masks[step] & firsts)
             found.update(self._tokens_of(part, owed._replace(never=never)))  # the others end with the first character
         return found
+
+    def may_read(self, never: Iterable[int], characters: CharSet) -> bool:
+        """Whether any of the threads may read one of the characters."""
+        alphabet, masks = self._scanner.alphabet, self._scanner.masks
+        return any(CharSet.of(alphabet.ranges(masks[step])) & characters for step in never)
 
     def _parts_of(self, lexer: Lexer) -> list[tuple[Lexer, int]]:
         """Lexers no two of which begin alike, so that each decides for itself, with the characters that begin them."""

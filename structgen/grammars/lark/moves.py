@@ -7,12 +7,13 @@ are spots: after a number that nothing could lengthen, the digits that it must n
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from structgen.grammars.char_dfa import CharDfa
-from structgen.grammars.expr import SpecialToken
+from structgen.grammars.expr import Expr
 from structgen.grammars.lark.classes import alike
+from structgen.grammars.lark.embedded import Foreign
 from structgen.grammars.lark.lexing import Lexer, Lexing
 from structgen.grammars.lark.scanning import NOTHING_OWED, Owed
 from structgen.grammars.limits import checkpoint
@@ -33,7 +34,7 @@ class Move(NamedTuple):
 
     terminal: int
     """`IGNORED` where it is skipped."""
-    texts: CharDfa | SpecialToken
+    texts: CharDfa | Expr
     after: Spot
 
 
@@ -45,7 +46,7 @@ def explored(
     lexing: Lexing,
     contexts: Sequence[Context],
     following: Mapping[int, Sequence[int]],
-    specials: Mapping[int, SpecialToken],
+    foreign: Mapping[int, Foreign],
 ) -> Table:
     """The spots that texts may come to.
 
@@ -57,8 +58,8 @@ def explored(
         By number; texts begin in the first.
     following : mapping
         Of each terminal of the grammar the contexts that it may lead to.
-    specials : mapping
-        Terminals that are special tokens. These are no characters: what they follow ends before them.
+    foreign : mapping
+        Terminals without a pattern. One follows a token that none of its first characters could go on with.
 
     Raises
     ------
@@ -78,9 +79,11 @@ def explored(
                 for after in (context,) if token.is_ignored else following.get(token.terminal, ()):
                     terminal = IGNORED if token.is_ignored else token.terminal
                     moves[Move(terminal, texts, (after, token.owed))] = None
-        for terminal, special in specials.items() if not owed.ever else ():
-            for after in following.get(terminal, ()):
-                moves[Move(terminal, special, (after, NOTHING_OWED))] = None
+        for terminal, (expr, firsts) in foreign.items():
+            if not owed.ever and not lexing.may_read(owed.never, firsts):
+                moves.update(
+                    (Move(terminal, expr, (after, NOTHING_OWED)), None) for after in following.get(terminal, ())
+                )
         pending += (move.after for move in moves)
     return table
 
@@ -96,9 +99,9 @@ class Joined(NamedTuple):
     """Spots as where the next token begins."""
 
 
-def joined(table: Table, contexts: Sequence[Context]) -> Joined:
-    """Join what agrees, one after the other with the first that it agrees with."""
-    ways = _ways(table, contexts)
+def joined(table: Table, contexts: Sequence[Context], foreign: Iterable[int]) -> Joined:
+    """Join what agrees, one after the other with the first that it agrees with; ``foreign`` may come in any context."""
+    ways = _ways(table, contexts, set(foreign))
     groups = _grouped(ways, len(contexts))
     of_groups: dict[Spot, _Ways] = {}
     for (context, owed), its in ways.items():
@@ -123,14 +126,13 @@ _Ways = dict[int, frozenset[tuple[object, object]]]
 """Of each terminal that may be taken its texts, and what they lead to."""
 
 
-def _ways(table: Table, contexts: Sequence[Context]) -> dict[Spot, _Ways]:
+def _ways(table: Table, contexts: Sequence[Context], foreign: set[int]) -> dict[Spot, _Ways]:
     """What comes in each spot, by what it leads to within one context."""
     classes = _alike(table)
     ways: dict[Spot, _Ways] = {}
     for spot, moves in table.items():
-        found: dict[int, set[tuple[object, object]]] = {IGNORED: set()}
-        for lexer in contexts[spot[0]]:
-            found.update((terminal, set()) for terminal in lexer.taken)
+        taken = {IGNORED} | foreign | {terminal for lexer in contexts[spot[0]] for terminal in lexer.taken}
+        found: dict[int, set[tuple[object, object]]] = {terminal: set() for terminal in taken}
         for terminal, texts, after in moves:
             found.setdefault(terminal, set()).add(
                 (texts, after[1] if terminal == IGNORED else (after[0], classes[after]))

@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
 from structgen.grammars.char_dfa import CharDfa
-from structgen.grammars.expr import EPSILON, NEVER, Expr, Rule, SpecialToken, alternation, call, literal, sequence
+from structgen.grammars.expr import EPSILON, NEVER, Expr, Rule, alternation, call, literal, sequence
+from structgen.grammars.lark.embedded import Foreign
 from structgen.grammars.lark.lexing import Lexing
 from structgen.grammars.lark.moves import IGNORED, Context, explored, joined
 from structgen.grammars.utf8_dfa import utf8_dfa
@@ -27,8 +28,8 @@ class TokenPlaces:
         By number; texts begin in the first.
     following : mapping
         Of each terminal of the grammar the contexts that it may lead to.
-    specials : mapping
-        Terminals that are special tokens.
+    foreign : mapping
+        Terminals without a pattern.
 
     Attributes
     ----------
@@ -46,16 +47,14 @@ class TokenPlaces:
         lexing: Lexing,
         contexts: Sequence[Context],
         following: Mapping[int, Sequence[int]],
-        specials: Mapping[int, SpecialToken],
+        foreign: Mapping[int, Foreign],
     ) -> None:
-        table = explored(lexing, contexts, following, specials)
-        self.groups, gaps, places = joined(table, contexts)
+        table = explored(lexing, contexts, following, foreign)
+        self.groups, gaps, places = joined(table, contexts, foreign)
         self._ends: set[int] = set()
         self._left: dict[int, int] = {}
-        self._edges: dict[int, dict[tuple[int, CharDfa | SpecialToken], None]] = {}
-        self._reads: defaultdict[tuple[int, int, int], dict[tuple[int, CharDfa | SpecialToken], None]] = defaultdict(
-            dict
-        )
+        self._edges: dict[int, dict[tuple[int, CharDfa | Expr], None]] = {}
+        self._reads: defaultdict[tuple[int, int, int], dict[tuple[int, CharDfa | Expr], None]] = defaultdict(dict)
         for spot, moves in table.items():
             gap, place = gaps[spot], places[spot]
             self._left[gap] = place
@@ -112,9 +111,9 @@ class TokenPlaces:
 
 
 @lru_cache(maxsize=4096)
-def _spelled(texts: CharDfa | SpecialToken) -> Expr:
+def _spelled(texts: CharDfa | Expr) -> Expr:
     """The texts that an automaton accepts, in UTF-8."""
-    if isinstance(texts, SpecialToken):
+    if isinstance(texts, Expr):
         return texts
     text, state = "", 0
     while not texts.accepting[state]:
