@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -44,10 +45,11 @@ from structgen.grammars.automaton.tables import (
 
 __all__ = ["Kinds", "is_between", "is_counted", "kinds_of", "kinds_of_any", "kinds_of_sets", "place_of"]
 
-_MOST_INTERVALS, _MOST_CELLS = 1 << 14, 1 << 20
-"""An automaton that has more, or so many states times kinds, has no projection."""
+_MOST_BOUNDS, _MOST_CELLS = 1 << 12, 1 << 20
+"""An automaton that tells more intervals apart, or these in so many states together, has no projection."""
 _MARKS = np.array([0, 0x20, QUOTE, QUOTE + 1, BACKSLASH, BACKSLASH + 1], np.int32)
 """Where characters that a string holds in escapes only begin and end."""
+_NEVER_PLAIN = '"\\'
 
 
 class Kinds(NamedTuple):
@@ -108,51 +110,48 @@ def place_of(m: Memory, state: int) -> int:
     return cell(m, RECORDS, record, X_VALUE) - cell(m, MACHINES, cell(m, RECORDS, record, X_MACHINE), G_VALUE)
 
 
-@compiled
-def _read_automaton(m: Memory, state: int, intervals: Int32Table) -> int:
-    """Write the intervals of what ``state`` leads to; returns their number, -1 where they do not fit.
+def kinds_of(tables: Memory, state: int) -> Kinds | None:
+    """What a string's automaton tells apart from ``state`` on, which `is_between`; ``None``: too much to say."""
+    bounds, spelled = np.empty(_MOST_BOUNDS, np.int32), np.zeros(0x80 + _MOST_BOUNDS, np.int64)
+    count = _tell_apart(tables, state, _MARKS, bounds, spelled)
+    return Kinds(np.array(bounds[:count]), np.array(spelled[: 0x80 + count])) if count else None
 
-    Each is a number for the state it belongs to, first and last rank, and one more than the number of the target;
-    those of a state lie together, in order.
-    """
-    numbers, order = np.zeros(get_count(m, N_VALUES), np.int32), np.empty(get_count(m, N_VALUES), np.int32)
+
+@inner
+def _insert(bounds: Int32Array, count: int, rank: int) -> int:
+    """Put ``rank`` where it belongs among so many, if it is not there; returns how many there are."""
+    first, end = 0, count
+    while first < end:
+        middle = (first + end) >> 1
+        if bounds[middle] < rank:
+            first = middle + 1
+        else:
+            end = middle
+    if first < count and bounds[first] == rank:
+        return count
+    for place in range(count, first, -1):
+        bounds[place] = bounds[place - 1]
+    bounds[first] = rank
+    return count + 1
+
+
+@inner
+def _reach(m: Memory, state: int, order: Int32Array) -> int:
+    """Write to ``order`` what the value of ``state`` leads to, itself first; returns how many these are."""
+    seen = np.zeros(len(order), np.int8)
     order[0] = cell(m, RECORDS, cell(m, STATES, state, S_NODES), X_VALUE)
-    numbers[order[0]] = 1
-    reached, written, one = 1, 0, 0
+    seen[order[0]] = 1
+    reached, one = 1, 0
     while one < reached:
         value = int64(order[one])
         for place in range(cell(m, VALUES, value, D_FIRST), interval_end(m, value)):
             target = cell(m, INTERVALS, place, INTERVAL_TARGET)
-            if numbers[target] == 0:
+            if seen[target] == 0:
+                seen[target] = 1
                 order[reached] = target
                 reached += 1
-                numbers[target] = reached
-            if written == len(intervals):
-                return -1
-            intervals[written, 0], intervals[written, 1] = one, cell(m, INTERVALS, place, INTERVAL_FROM)
-            intervals[written, 2], intervals[written, 3] = cell(m, INTERVALS, place, INTERVAL_TO), numbers[target]
-            written += 1
         one += 1
-    return written
-
-
-def kinds_of(tables: Memory, state: int) -> Kinds | None:
-    """What a string's automaton tells apart from ``state`` on, which `is_between`; ``None``: too much to say."""
-    intervals = np.empty((_MOST_INTERVALS, 4), np.int32)
-    count = _read_automaton(tables, state, intervals)
-    return None if count < 0 else _kinds(intervals[:count])
-
-
-def _kinds(intervals: Int32Table) -> Kinds | None:
-    """As `kinds_of`, of intervals as `_read_automaton` writes them."""
-    bounds = np.sort(np.concatenate((_MARKS, intervals[:, 1], intervals[:, 2] + 1)))
-    bounds = bounds[np.append(True, bounds[1:] != bounds[:-1])]
-    if len(bounds) * len(intervals) > _MOST_CELLS:
-        return None
-    slots = np.zeros((1 << (2 * len(bounds)).bit_length(), 4), np.int32)
-    spelled = np.zeros(0x80 + len(bounds), np.int64)
-    _spell(intervals, bounds, slots, spelled)
-    return Kinds(bounds, spelled)
+    return reached
 
 
 @inner
@@ -168,19 +167,19 @@ def _number_of(slots: Int32Table, owner: int, kind: int, target: int, count: int
 
 
 @inner
-def _refine(
-    intervals: Int32Table, begin: int, end: int, bounds: Int32Array, slots: Int32Table, kinds: Int32Array
-) -> None:
-    """Tell apart what leads to different targets in these intervals, which are all that one state has."""
-    place, count = begin, 1  # 0: what may come in no state
-    for bound in range(len(bounds)):
-        while place < end and intervals[place, 2] < bounds[bound]:
+def _refine(m: Memory, value: int, bounds: Int32Array, count: int, slots: Int32Table, kinds: Int32Array) -> None:
+    """Tell apart what leads from ``value`` to different targets; 0 is what has led nowhere yet."""
+    place, end, kind = cell(m, VALUES, value, D_FIRST), interval_end(m, value), 1
+    for bound in range(count):
+        while place < end and cell(m, INTERVALS, place, INTERVAL_TO) < bounds[bound]:
             place += 1
-        target = int64(intervals[place, 3]) if place < end and intervals[place, 1] <= bounds[bound] else 0
+        target = 0
+        if place < end and cell(m, INTERVALS, place, INTERVAL_FROM) <= bounds[bound]:
+            target = cell(m, INTERVALS, place, INTERVAL_TARGET) + 1
         if kinds[bound] or target:
-            number = _number_of(slots, begin + 1, int64(kinds[bound]), target, count)
+            number = _number_of(slots, value + 1, int64(kinds[bound]), target, kind)
             kinds[bound] = number
-            count += number == count
+            kind += number == kind
 
 
 @inner
@@ -198,46 +197,65 @@ def _utf8(rank: int) -> int:
     return 0x808080F0 | point >> 18 | (point >> 12 & 63) << 8 | (point >> 6 & 63) << 16 | (point & 63) << 24
 
 
-@compiled
-def _spell(intervals: Int32Table, bounds: Int32Array, slots: Int32Table, spelled: Int64Array) -> None:
-    """Write what `Kinds.spelled` is."""
-    kinds, words = np.zeros(len(bounds), np.int32), np.zeros(len(bounds) + 1, np.int64)
-    begin = 0
-    for end in range(1, len(intervals) + 1):
-        if end == len(intervals) or intervals[end, 0] != intervals[begin, 0]:
-            _refine(intervals, begin, end, bounds, slots, kinds)
-            begin = end
-    for bound in range(len(bounds)):
+@inner
+def _spell(bounds: Int32Array, count: int, kinds: Int32Array, spelled: Int64Array) -> None:
+    """Write what `Kinds.spelled` is; it is zeros."""
+    words = np.zeros(count + 1, np.int64)
+    for bound in range(count):
         rank = int64(bounds[bound])
-        if kinds[bound] and 0x20 <= rank <= LAST_RANK and rank != QUOTE and rank != BACKSLASH:
+        if kinds[bound] and 0x20 <= rank <= LAST_RANK and rank not in (QUOTE, BACKSLASH):
             if words[kinds[bound]] == 0:
                 words[kinds[bound]] = _utf8(rank)
             spelled[0x80 + bound] = words[kinds[bound]]
-        last = int64(bounds[bound + 1]) if bound + 1 < len(bounds) else LAST_RANK
+        last = int64(bounds[bound + 1]) if bound + 1 < count else LAST_RANK
         for one in range(rank, min(last, 0x80)):
             spelled[one] = spelled[0x80 + bound]
 
 
+@compiled
+def _tell_apart(m: Memory, state: int, marks: Int32Array, bounds: Int32Array, spelled: Int64Array) -> int:
+    """Write what `kinds_of` is of; returns how many intervals there are, 0 where these are too many."""
+    order, count = np.empty(get_count(m, N_VALUES), np.int32), 0
+    reached = _reach(m, state, order)
+    for mark in range(len(marks)):
+        count = _insert(bounds, count, int64(marks[mark]))
+    for one in range(reached):
+        value = int64(order[one])
+        for place in range(cell(m, VALUES, value, D_FIRST), interval_end(m, value)):
+            if count + 2 > len(bounds) or reached * count > _MOST_CELLS:
+                return 0
+            count = _insert(bounds, count, cell(m, INTERVALS, place, INTERVAL_FROM))
+            count = _insert(bounds, count, cell(m, INTERVALS, place, INTERVAL_TO) + 1)
+    size = 16
+    while size < 2 * count:
+        size *= 2
+    slots, kinds = np.zeros((size, 4), np.int32), np.zeros(count, np.int32)
+    for one in range(reached):
+        _refine(m, int64(order[one]), bounds, count, slots, kinds)
+    _spell(bounds, count, kinds, spelled)
+    return count
+
+
+def kinds_of_sets(sets: Sequence[str], others: str = "") -> Kinds:
+    """Of each of ``sets``, of each other ASCII character by itself, and of all the others.
+
+    ``others``: ASCII characters that are of the same kind as all the others.
+    """
+    known = frozenset("".join((*sets, others)))
+    single = (chr(one) for one in range(0x20, 0x80) if chr(one) not in known)
+    members = {one: its for its in (*sets, *single) for one in its if one >= " " and one not in _NEVER_PLAIN}
+    ranks = dict(zip(members, ranks_of(np.array(list(map(ord, members)), np.int32)).tolist(), strict=True))
+    rest = min((*others, "\x80"), default="\x80")
+    at = {0: "", 0x20: rest, QUOTE: "", QUOTE + 1: rest, BACKSLASH: "", BACKSLASH + 1: rest, LAST_RANK + 1: ""}
+    for one, rank in ranks.items():
+        at.setdefault(rank + 1, rest)
+        at[rank] = min(members[one], key=ranks.__getitem__)
+    firsts = sorted(at)
+    words = [int.from_bytes(at[first].encode(), "little") for first in firsts]
+    ascii_words = [words[bisect_right(firsts, one) - 1] for one in range(0x80)]
+    return Kinds(np.array(firsts, np.int32), np.array(ascii_words + words, np.int64))
+
+
 def kinds_of_any() -> Kinds:
     """Of the strings of any kind."""
-    return _known(np.array([[0, 0, LAST_RANK, 1]], np.int32))
-
-
-def kinds_of_sets(sets: Sequence[str]) -> Kinds:
-    """Of each of ``sets``, of each other ASCII character by itself, and of all others."""
-    known = frozenset("".join(sets))
-    kinds = [*sets, *(chr(one) for one in range(0x80) if chr(one) not in known)]
-    ranks = ranks_of(np.array([ord(one) for members in kinds for one in members], np.int32))
-    numbers = np.repeat(np.arange(2, len(kinds) + 2), [len(members) for members in kinds])
-    single = np.stack((0 * ranks, ranks, ranks, numbers), axis=1)
-    single = single[np.argsort(ranks)]
-    after, until = np.append(0, single[:, 1] + 1), np.append(single[:, 1] - 1, LAST_RANK)
-    others = np.stack((0 * after, after, until, 0 * after + 1), axis=1)[after <= until]
-    intervals = np.concatenate((single, others))
-    return _known(intervals[np.argsort(intervals[:, 1])].astype(np.int32))
-
-
-def _known(intervals: Int32Table) -> Kinds:
-    kinds = _kinds(intervals)
-    assert kinds is not None, "few intervals"
-    return kinds
+    return kinds_of_sets((), "".join(map(chr, range(0x20, 0x80))))
