@@ -13,8 +13,8 @@
 The `lark` package loads the grammar and makes the tables; what its lexer and its parsers do with a text becomes rules
 over bytes::
 
-    text -> loading -> patterns -> scanning -> lexing -> token_places --> product -> rules
-                    -> lalr, earley ------------------------------------^
+    text -> embedded -> loading -> patterns -> scanning -> lexing -> moves -> token_places -> product -> rules
+                                -> lalr, earley ----------------------------------------------^
 """
 
 from structgen.grammars.lark.compile import compile_lark

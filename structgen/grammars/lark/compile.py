@@ -48,7 +48,8 @@ def compile_lark(
     parser : {"auto", "lalr", "earley"}
         Whose language it is.
     name : str
-        Of the grammar, for messages: its file.
+        Of the grammar, for messages: its file. Imports of other grammars are looked for in its folder, which by default
+        is the working directory; take no grammar from strangers that may read files there.
     **limits
         On time, states and memory; see `Limits`.
 

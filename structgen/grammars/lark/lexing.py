@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from structgen.errors import UnsupportedGrammar
+from structgen.errors import GrammarLimitExceeded, UnsupportedGrammar
 from structgen.grammars._minimal import Rows, minimal
 from structgen.grammars.char_dfa import MAX_STATES, CharDfa
 from structgen.grammars.charset import CharSet
@@ -147,6 +147,8 @@ class Lexing:
         walk.starts += map(number_of, scanner.starts(entries, sorted(spellings), owed))
         for number, position in enumerate(positions):  # grows as it goes
             checkpoint(len(positions))
+            if len(positions) > MAX_STATES:
+                raise _too_large()
             if position.match >= 0:
                 walk.ends[self._token(lexer, position)].add(number)
             row: list[tuple[int, int]] = []
@@ -227,8 +229,12 @@ class Lexing:
             rows.append(row)
             checkpoint(len(states))
             if len(states) > MAX_STATES:
-                raise UnsupportedGrammar(f"a terminal needs more than {MAX_STATES:,} states; simplify it")
+                raise _too_large()
         return minimal(self._scanner.alphabet, rows, [not state.isdisjoint(ends) for state in states])
+
+
+def _too_large() -> GrammarLimitExceeded:
+    return GrammarLimitExceeded(f"the terminals need more than {MAX_STATES:,} states; simplify them")
 
 
 def _united(rows: Rows, state: Iterable[int], useful: set[int]) -> dict[frozenset[int], int]:

@@ -10,11 +10,15 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import NamedTuple
 
+from structgen.errors import GrammarLimitExceeded
 from structgen.grammars.expr import EPSILON, Alternation, Expr, Rule, alternation, call, sequence
 from structgen.grammars.lark.token_places import TokenPlaces
 from structgen.grammars.limits import checkpoint
 
 __all__ = ["BARRIER", "END", "Part", "TokenGrammar", "rule_of"]
+
+MAX_ENTRIES = 100_000
+"""Nonterminals with the places where they begin, at most."""
 
 BARRIER, END = -2, -3
 """In the place of a terminal's number: what keeps some terminals from coming next, and the end of the text."""
@@ -94,6 +98,10 @@ class _Product:
         self._ends |= {entry: {} for entry in waiting}
         while waiting:
             checkpoint(len(self._ends))
+            if len(self._ends) > MAX_ENTRIES:
+                raise GrammarLimitExceeded(
+                    f"the grammar's rules begin in more than {MAX_ENTRIES:,} different places; simplify its terminals"
+                )
             entry = next(iter(waiting))
             del waiting[entry]
             found = self._ends_of(entry, waiting)
