@@ -54,6 +54,53 @@ def test_random_grammars_take_what_larks_earley_parser_takes(seed):
     check_grammar(random_grammar(seed, looks=seed % 2 == 1), "earley", TEXTS[:341])
 
 
+PATTERNS = [
+    r"/\w+/",
+    r"/\d+/",
+    r"/[^\W\d]+/",
+    r"/ä/i",
+    r'"Ä"i',
+    r"/./",
+    r"/./s",
+    r"/.+?\n/s",
+    r"/b$/m",
+    r"/b$/",
+    r"/\w+\b/",
+    r"/\w+\b./s",
+    r"/i/i",
+    r'"ı"',
+    r"/\s+/",
+    r"/[a-ä]+/",
+    r'"\n"',
+    r"/[ä-ü]/i",
+    r"/(?i:A)b/",
+    r"/(?s:.)b/",
+    r"/a(?!\n)/",
+    r"/\n(?=b)/",
+    r"/a|ä|aä/",
+    r"/(a|ab)(c|bcd)?/",
+    r"/a\Z/",
+    r"/a{2,3}?b?/",
+    r"/(?:a*)*b/",
+    r"/(?:a|)*b/",
+    r"/(?:|a)+b?a/",
+    r"/(?:a??b??)*c/",
+    r"/(?:a*?)*?ab*/",
+    r"/(?:(?:a|b)*?c?){1,2}b/",
+]
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_terminals_match_as_re_matches_them(seed):
+    """Classes and flags beyond ASCII, ends of lines and words, loops whose rounds may be empty, in any company."""
+    source = random.Random(seed)
+    chosen = source.sample(PATTERNS, source.randint(1, 3))
+    lines = [f"T{number}: {pattern}" for number, pattern in enumerate(chosen)]
+    grammar = "\n".join([f"start: ({'|'.join(f'T{number}' for number in range(len(chosen)))})+", *lines])
+    texts = ["".join(source.choices("abcäÄ\n 1iı", k=source.randint(0, 5))) for _ in range(300)]
+    check_grammar(grammar, source.choice(list(PARSERS)), texts)
+
+
 def check_grammar(grammar: str, parser: str, texts: list[str]) -> None:
     try:
         theirs = lark.Lark(grammar, **PARSERS[parser])
