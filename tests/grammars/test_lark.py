@@ -299,6 +299,16 @@ def test_special_tokens_are_symbols_of_their_own(parser):
     assert not reads(automaton, [258, 257, 257])
 
 
+def test_a_state_is_explained_by_its_rules():
+    grammar = 'start: pair+\npair: NAME "=" value ";"\nvalue: INT\nNAME: /[a-z]+/\nINT: /[0-9]+/\n%ignore " "'
+    with compile_lark(grammar, VOCABULARY).matcher() as matcher:
+        inside = {text: matcher.advance_bytes(matcher.start, text) for text in (b"ab ", b"ab = 1")}
+        places = {text: {name for name, _ in matcher.explain(state).places} for text, state in inside.items()}
+        assert "pair" in places[b"ab "]
+        assert "value" not in places[b"ab "]
+        assert "value" in places[b"ab = 1"]
+
+
 def test_a_special_token_ends_the_token_before_it():
     """The digits need not be followed by anything that ends them; a lookahead for a character is in vain."""
     vocabulary = TokenVocabulary([*BYTES, b"", b""], [256], {257: "<|x|>"})
