@@ -9,6 +9,7 @@
     │   │   ├── UnsupportedSchema    a keyword that cannot be held exactly
     │   │   └── UnsatisfiableSchema  no text can match
     │   ├── InvalidGrammar           a source or an option is not what the front end takes
+    │   ├── UnsupportedGrammar       well formed, but a rule or terminal cannot be held exactly
     │   ├── InvalidRegex             malformed, or not a regular language
     │   │   └── UnsupportedRegex     well formed, but it cannot be held
     │   ├── EmptyLanguage            no text can match a grammar that is no schema
@@ -70,6 +71,7 @@ __all__ = [
     "StructgenError",
     "ToolError",
     "UnsatisfiableSchema",
+    "UnsupportedGrammar",
     "UnsupportedModel",
     "UnsupportedRegex",
     "UnsupportedSchema",
@@ -136,6 +138,10 @@ class UnsupportedSchema(SchemaError):
 
 class InvalidGrammar(GrammarError, ValueError):
     """A grammar's source or an option is not what its front end takes."""
+
+
+class UnsupportedGrammar(GrammarError):
+    """A grammar is well formed, but one of its rules or terminals, which is named, cannot be held exactly."""
 
 
 class InvalidRegex(GrammarError):

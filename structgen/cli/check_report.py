@@ -18,7 +18,7 @@ __all__ = ["Question", "Report"]
 SHOWN = 120
 """Characters that a line shows of texts which may be of any length."""
 
-_WARM_UP = {"json_schema": {"type": "null"}, "regex": "a", "gbnf": "root ::= [a]"}
+_WARM_UP = {"json_schema": {"type": "null"}, "regex": "a", "gbnf": "root ::= [a]", "lark": "start: /a/"}
 """Compiled first, so that times are those of compiling and not of importing the compiler."""
 
 

@@ -5,6 +5,7 @@ from structgen.grammars.background import CompileFuture, compile_in_background
 from structgen.grammars.choice import compile_choice
 from structgen.grammars.gbnf import compile_gbnf
 from structgen.grammars.json_schema import check_openai_strict, compile_json_schema
+from structgen.grammars.lark import compile_lark
 from structgen.grammars.limits import Limits
 from structgen.grammars.mask_pool import ALL_TOKENS, NO_TOKENS, MaskPool
 from structgen.grammars.matcher import DEAD, FINISHED, Explanation, Matcher
@@ -38,6 +39,7 @@ __all__ = [
     "compile_gbnf",
     "compile_in_background",
     "compile_json_schema",
+    "compile_lark",
     "compile_regex",
     "warm_up",
 ]

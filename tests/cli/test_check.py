@@ -295,3 +295,21 @@ def test_a_gbnf_grammar_is_checked_like_a_schema(structgen: Run, error_of: Error
     assert status == 1
     assert "byte 2" in out
     assert error_of("check", write(tmp_path / "wrong.gbnf", "root = 1")) == "line 1, column 6: unexpected '='"
+
+
+def test_a_lark_grammar_is_checked_like_a_schema(structgen: Run, error_of: Error, tmp_path: Path):
+    grammar = write(tmp_path / "sum.lark", 'start: [start "+"] INT\n%import common.INT\n%ignore " "\n')
+    status, out, _ = structgen("check", grammar, "--text", "1 + 23")
+    assert status == 0
+    assert "--text: accepted" in out
+    status, out, _ = structgen("check", grammar, "--text", "1 2")
+    assert status == 1
+    assert "byte 2 (line 1, column 3): '2' cannot come here" in out
+    wrong = write(tmp_path / "wrong.lark", "start: 1")
+    assert error_of("check", wrong).startswith(f"{wrong}, line 1, column 8: ")
+
+
+def test_a_lark_grammar_may_import_from_its_folder(structgen: Run, tmp_path: Path):
+    write(tmp_path / "parts.lark", "WORD: /[a-z]+/\n")
+    grammar = write(tmp_path / "whole.lark", "%import .parts.WORD\nstart: WORD\n")
+    assert structgen("check", grammar, "--text", "abc")[0] == 0

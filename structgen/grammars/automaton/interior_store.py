@@ -95,6 +95,12 @@ _BASES = (
 """Characters that most automata do not tell apart: a projection by these is what theirs are made from."""
 
 
+def _distinct(tokens: Int32Array) -> Int32Array:
+    """Each of ``tokens`` once; `np.unique` would import `numpy.ma` when it is first called, which takes 60 ms."""
+    ordered = np.sort(tokens)
+    return ordered[np.concatenate(([True], ordered[1:] != ordered[:-1]))] if len(ordered) else ordered
+
+
 class InteriorStore:
     """What compiled code reads of a vocabulary: the trie, the end tokens, and the interiors computed so far.
 
@@ -301,7 +307,7 @@ class InteriorStore:
                 flatten(exits, lists, int(roots[group]), *parts, counts, seen)
                 found[int(labels[group])] = parts.cut(int(counts[0]), int(counts[1]))
         stay = self._work[0, :inside]
-        return Interior(np.unique(stay) if trie else stay, found)
+        return Interior(_distinct(stay) if trie else stay, found)
 
     def _room_for(self, trie: int) -> Int32Table:
         """Three lists with room for all tokens of ``trie``, some of which it may have in several places."""
