@@ -11,6 +11,7 @@ from structgen.grammars.matcher import DEAD, FINISHED, Explanation, Matcher
 from structgen.grammars.recipe import Recipe
 from structgen.grammars.regex import compile_regex
 from structgen.grammars.relaxation import Refusal, Relaxation, SchemaRelaxed
+from structgen.grammars.structural_tag import compile_structural_tag
 from structgen.grammars.token_automaton import Stats, TokenAutomaton
 from structgen.grammars.verdict import Verdict
 from structgen.grammars.vocabulary import TokenVocabulary
@@ -39,5 +40,6 @@ __all__ = [
     "compile_in_background",
     "compile_json_schema",
     "compile_regex",
+    "compile_structural_tag",
     "warm_up",
 ]

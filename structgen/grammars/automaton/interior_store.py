@@ -65,6 +65,7 @@ from structgen.grammars.expr import Expr, Rule
 from structgen.grammars.language import ALL, Language
 
 if TYPE_CHECKING:
+    from structgen.grammars.automaton.facts import Called, Facts
     from structgen.grammars.automaton.rule_book import Base
 
 __all__ = ["InteriorStore", "Leaf"]
@@ -110,6 +111,8 @@ class InteriorStore:
         self._key_leaves: dict[tuple[Language, ...], int] = {}
         self.bases: dict[Rule | None, Base] = {}
         """What `rule_book.base_of` keeps here, by common rule."""
+        self.shared_facts: dict[Rule, dict[Called, Facts]] = {}
+        """What `rule_book.known_facts` keeps here, by shared rule."""
         self._kinds: dict[int, Kinds | None] = {}  # by leaf
         self._projections: dict[tuple[bytes, bytes], Projection | None] = {}
         self._leaf_count, self._entries = LEAVES, 0
