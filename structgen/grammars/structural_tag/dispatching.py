@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any, cast
 
@@ -74,22 +74,34 @@ def _begins_with(begin: Marker, trigger: Marker) -> bool:
 
 def _dispatch(writer: FormatWriter, fields: Fields, context: Context) -> Written:
     loops = "loop" not in fields or fields.flag("loop")
-    triggers: list[Trigger] = []
-    for pattern, content, pointer in _pairs(fields):
-        marker = _trigger(writer, pattern, f"{pointer}/0")
-        triggers.append(Trigger(marker, marker, _after(writer, content, f"{pointer}/1", context, loops=loops)))
-    region = Region(triggers, excludes=tuple(fields.texts("excludes")), stop_after_first=not loops)
+    rules = _rules(writer, fields, context, lambda given, pointer: _trigger(writer, given, pointer), loops=loops)
+    region = Region(_by_pattern(rules, fields), excludes=tuple(fields.texts("excludes")), stop_after_first=not loops)
     return write_region(region, fields, context)
 
 
 def _token_dispatch(writer: FormatWriter, fields: Fields, context: Context) -> Written:
     loops = "loop" not in fields or fields.flag("loop")
-    triggers: list[Trigger] = []
-    for pattern, content, pointer in _pairs(fields):
-        marker = writer.tokens.one(pattern, f"{pointer}/0")
-        triggers.append(Trigger(marker, marker, _after(writer, content, f"{pointer}/1", context, loops=loops)))
-    tokens = _free_tokens(writer, fields, context, [one.marker for one in triggers])
-    return write_region(Region(triggers, tokens=tokens, stop_after_first=not loops), fields, context)
+    rules = _rules(writer, fields, context, writer.tokens.one, loops=loops)
+    tokens = _free_tokens(writer, fields, context, [one.begin for one in rules])
+    return write_region(Region(_by_pattern(rules, fields), tokens=tokens, stop_after_first=not loops), fields, context)
+
+
+def _by_pattern(rules: Sequence[Tag], fields: Fields) -> list[Trigger]:
+    return _by_trigger(list(dict.fromkeys(one.begin for one in rules)), rules, fields.pointer)
+
+
+def _rules(
+    writer: FormatWriter, fields: Fields, context: Context, read: Callable[[Any, str], Marker], *, loops: bool
+) -> list[Tag]:
+    """The field ``rules``, a tag for each: its pattern, and what follows."""
+    rules: list[Tag] = []
+    for value, pointer in fields.items("rules"):
+        if not isinstance(value, list) or len(cast("list[Any]", value)) != 2:
+            refuse(pointer, "expected a list of a pattern and a format")
+        pattern, content = cast("list[Any]", value)
+        rest = _after(writer, content, f"{pointer}/1", context, loops=loops)
+        rules.append(Tag(read(pattern, f"{pointer}/0"), rest, pointer))
+    return rules
 
 
 def _after(writer: FormatWriter, value: object, pointer: str, context: Context, *, loops: bool) -> Expr:
@@ -108,15 +120,6 @@ def _free_tokens(writer: FormatWriter, fields: Fields, context: Context, trigger
 def _trigger(writer: FormatWriter, value: object, pointer: str) -> Marker:
     marker = marker_of(writer, value, pointer)
     return refuse(pointer, "a trigger is not empty") if marker == b"" else marker
-
-
-def _pairs(fields: Fields) -> Iterable[tuple[Any, Any, str]]:
-    """The elements of the field ``rules``: a pattern, a format and the pointer of both."""
-    for value, pointer in fields.items("rules"):
-        if not isinstance(value, list) or len(cast("list[Any]", value)) != 2:
-            refuse(pointer, "expected a list of a pattern and a format")
-        pattern, content = cast("list[Any]", value)
-        yield pattern, content, pointer
 
 
 DISPATCHING: dict[str, WriteFormat] = {
