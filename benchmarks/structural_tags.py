@@ -156,7 +156,7 @@ def structural_tag(tools: Sequence[Tool]) -> dict[str, Any]:
 
 
 class Structgen(Engine):
-    """This project."""
+    """Compiled by `compile_structural_tag`."""
 
     def __init__(self, tokenizer: Any, path: Path) -> None:
         from structgen.grammars import TokenVocabulary, warm_up

@@ -11,7 +11,7 @@ __all__ = ["Tool", "answer", "tools"]
 Tool = dict[str, Any]
 """``name`` and ``parameters``, a JSON Schema."""
 
-VERBS = "search get create update delete list send book cancel schedule convert translate summarise analyse fetch find track"
+VERBS = "search get create update delete list send book cancel schedule convert translate summarise fetch find track"
 NOUNS = (
     "flight hotel weather order invoice customer ticket message event file document account payment shipment product "
     "review playlist recipe route stock contact reminder device"

@@ -83,7 +83,7 @@ class FormatWriter:
         if kind not in self._kinds:
             refuse(fields.at("type"), f"there is no format {kind!r}; there is {', '.join(self._kinds)}")
         written = self._kinds[kind](self, fields, context)
-        fields.done(f"a {kind}")
+        fields.done(f"a format {kind}")
         return written
 
     def write_ended(self, value: object, pointer: str, ends: Ends) -> Expr:
