@@ -113,7 +113,9 @@ def _question(
 
 def _is_structural_tag(source: Any) -> bool:
     """Whether it is one, in either form, and no schema: these have no such type, and no such keywords."""
-    return isinstance(source, dict) and (source.get("type") == "structural_tag" or {"structures", "triggers"} <= {*source})
+    return isinstance(source, dict) and (
+        source.get("type") == "structural_tag" or {"structures", "triggers"} <= {*source}
+    )
 
 
 def _option(given: str) -> tuple[str, Any]:

@@ -367,7 +367,7 @@ class LLM:
     ) -> tuple[AnswerForm, tuple[Tool, ...]]:
         """The form of one call of these tools, or what `answer_form` says of ``forms``."""
         if tools is None:
-            return answer_form(*forms, on_unsupported), ()
+            return answer_form(*forms, on_unsupported=on_unsupported), ()
         if on_unsupported != "error":
             raise InvalidRequest("on_unsupported: is about a schema, and not about tools; leave it out")
         if any(one is not None for one in forms):
