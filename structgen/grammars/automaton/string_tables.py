@@ -219,9 +219,9 @@ class StringTables:
         )
 
     def _machine(self, fields: dict[int, int]) -> int:
-        row = np.zeros((1, self._tables[MACHINES].shape[1]), np.int32)
-        row[0, list(fields)] = list(fields.values())
-        return self._append(MACHINES, N_MACHINES, row)
+        row = [fields.get(column, 0) for column in range(self._tables[MACHINES].shape[1])]
+        self._make_room(MACHINES, self._tables.count(N_MACHINES) + 1)
+        return self._tables.append(MACHINES, N_MACHINES, [row])
 
     def _texts(self, texts: Texts) -> dict[int, int]:
         rows = np.array(texts.rows)

@@ -21,7 +21,7 @@ import numpy as np
 
 from structgen.errors import GrammarLimitExceeded
 from structgen.grammars.automaton._jit import Int32Array, Memory, fixed, inlined, inner, load, store
-from structgen.grammars.automaton.table_memory import give_back, reserve
+from structgen.grammars.automaton.table_memory import Template, give_back, reserve
 from structgen.grammars.limits import checkpoint
 
 __all__ = [
@@ -126,6 +126,7 @@ _TABLES = {
 _ROOM = 64
 """A table has room for so many times its rows."""
 _COUNTED = {table: its.used for table, its in _TABLES.items() if its.used is not None}
+_ROWS_PLACE = list(_COUNTED).index(TRANSITIONS)
 _FIRST_ROWS = {table: its.rows for table, its in _TABLES.items()}
 _FIRST_ROOM = {table: its.rows * _ROOM for table, its in _TABLES.items()}
 _MOST_WORDS = (1 << 31) - (1 << 16)
@@ -268,15 +269,28 @@ class Tables:
     """
 
     def __init__(self, base: Tables | None = None) -> None:
-        self._rows: dict[int, int] = dict(_FIRST_ROWS if base is None else base._rows)
-        self._room: dict[int, int] = dict(_FIRST_ROOM if base is None else base._room)
-        self._use(*self._lay_out())
+        self._template: Template | None = None
         if base is None:
+            self._rows, self._room = dict(_FIRST_ROWS), dict(_FIRST_ROOM)
+            self._use(*self._lay_out())
             self._begin()
         else:
-            for place in base._spans():
-                self.memory[place] = base.memory[place]
-            self._whole = base._whole
+            self._rows, self._room, self._template = dict(base._rows), dict(base._room), base.as_template()
+            self._use(reserve(len(base.memory), self._template), base._layout[1])
+            self._whole, self._nbytes = base._whole, base._nbytes
+
+    def as_template(self) -> Template:
+        """What others begin with; nothing may be written here any more."""
+        known = self._as_template
+        if known is None:
+            fixed, rows = self._used(TRANSITIONS, N_ROWS), list[slice]()
+            for table, its in _TABLES.items():
+                offset = self._layout[1][table]
+                used = np.flatnonzero(self.memory[offset : offset + its.columns * self._rows[table]])
+                if len(used) and table != TRANSITIONS:
+                    rows.append(slice(offset, offset + int(used[-1]) + 1))
+            known = self._as_template = Template(self.memory, fixed, (slice(0, 3 * len(_TABLES)), *rows))
+        return known
 
     def _begin(self) -> None:
         self.set_count(N_STATES, CLOSED + 1)
@@ -305,6 +319,8 @@ class Tables:
         """What compiled functions take; good until the tables grow."""
         self._layout: tuple[Int32Array, list[int], dict[int, Int32Array]] = memory, offsets, {}
         self._whole: list[slice] | None = None
+        self._nbytes: int | None = None
+        self._as_template: Template | None = None
         self._numbers = memory.data  # numpy takes ten times as long for a few numbers
 
     def count(self, place: int) -> int:
@@ -315,6 +331,15 @@ class Tables:
     def set_count(self, place: int, value: int) -> None:
         """Set one of the counts."""
         self._numbers[3 * len(_TABLES) + place] = value
+
+    def get(self, table: int, row: int, column: int) -> int:
+        """One value."""
+        number: int = self._numbers[self._layout[1][table] + row * _TABLES[table].columns + column]
+        return number
+
+    def put(self, table: int, row: int, column: int, value: int) -> None:
+        """Write one value."""
+        self._numbers[self._layout[1][table] + row * _TABLES[table].columns + column] = value
 
     def append(self, table: int, count: int, rows: Sequence[Sequence[int]]) -> int:
         """Write ``rows`` behind those of ``table`` that ``count`` counts; returns the number of the first."""
@@ -338,7 +363,11 @@ class Tables:
     @property
     def nbytes(self) -> int:
         """Bytes of the rows that there are, but for the cache `MASKS`, which takes 128 KiB at most."""
-        return 4 * sum(its.columns * self._rows[table] for table, its in _TABLES.items() if table != MASKS)
+        known = self._nbytes
+        if known is None:
+            words = sum(its.columns * self._rows[table] for table, its in _TABLES.items() if table != MASKS)
+            known = self._nbytes = 4 * words
+        return known
 
     def grow(self, table: int, rows: int = 0) -> None:
         """Double ``table`` and what grows with it until it has ``rows``; the hash tables among them are empty then."""
@@ -351,10 +380,11 @@ class Tables:
                 if not _TABLES[one].kept:
                     self[one][:] = 0
                 self.memory[3 * one + 2] = self._rows[one]
-            self._layout, self._whole = (self.memory, self._layout[1], {}), None
+            self._layout, self._whole, self._nbytes = (self.memory, self._layout[1], {}), None, None
             return
         self._room = self._room_with(growing)
         memory, offsets = self._lay_out()
+        self._template = None
         for one, its in _TABLES.items():
             if its.kept or one not in growing:
                 old = np.reshape(self[one], -1)
@@ -379,7 +409,10 @@ class Tables:
                 for (table, its), offset in places
                 if its.used is None
             ]
-        return [slice(0, 3 * len(_TABLES)), *spans, *(self._used(table, count) for table, count in _COUNTED.items())]
+        used = [self._used(table, count) for table, count in _COUNTED.items()]
+        if self._template is not None:  # which is where the transitions begin
+            used[_ROWS_PLACE] = slice(self._template.fixed.stop, used[_ROWS_PLACE].stop)
+        return [slice(0, 3 * len(_TABLES)), *spans, *used]
 
     def _used(self, table: int, count: int) -> slice:
         offset = self._layout[1][table]
@@ -399,9 +432,11 @@ class Tables:
         memory = getattr(self, "memory", None)
         if memory is None or is_finalizing():  # there was none to be had; or this module is gone already
             return
+        if self._as_template is not None:  # who began so holds on to it
+            return
         spans = self._spans()
         del self.memory, self._layout, self._numbers
-        give_back(memory, spans)
+        give_back(memory, spans, self._template)
 
 
 def _place(m: Memory, table: Any, row: int, column: int) -> int:
