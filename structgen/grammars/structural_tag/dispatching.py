@@ -54,8 +54,9 @@ def _with_tags(
 def _by_trigger(triggers: Sequence[Marker], tags: Iterable[Tag], pointer: str) -> list[Trigger]:
     """The tags, each for all triggers that it begins with."""
     found: list[Trigger] = []
+    known = set(triggers)
     for begin, rest, place in tags:
-        its = [Trigger(one, begin, rest) for one in triggers if _begins_with(begin, one)]
+        its = [Trigger(one, begin, rest) for one in _beginnings(begin) if one in known]
         if not its:
             refuse(place, "this tag begins with none of the triggers")
         found += its
@@ -66,10 +67,8 @@ def _by_trigger(triggers: Sequence[Marker], tags: Iterable[Tag], pointer: str) -
     return found
 
 
-def _begins_with(begin: Marker, trigger: Marker) -> bool:
-    if isinstance(begin, bytes) and isinstance(trigger, bytes):
-        return begin.startswith(trigger)
-    return begin == trigger
+def _beginnings(begin: Marker) -> list[Marker]:
+    return [begin] if isinstance(begin, int) else [begin[: size + 1] for size in range(len(begin))]
 
 
 def _dispatch(writer: FormatWriter, fields: Fields, context: Context) -> Written:

@@ -98,7 +98,7 @@ class Fields:
     def done(self, what: str) -> None:
         """Refuse what has not been taken: nothing is ignored."""
         for name in self._left:
-            refuse(self.at(name), f"{what} has no such field")
+            refuse(self.at(name.replace("~", "~0").replace("/", "~1")), f"{what} has no such field")
 
     def _optional(self, name: str, default: object) -> object:
         return self.take(name) if default is None else self._left.pop(name, default)

@@ -7,7 +7,9 @@ are what is left where nothing of a marker has been read, so that a text is whol
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import lru_cache
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -56,7 +58,7 @@ class Prose:
         self.whole: ByteDfa = self._trimmed(self._between & ~self._ends)
         """All prose; the empty text is some."""
         self._before: dict[bytes, ByteDfa | None] = {}  # by the text that comes
-        self._by_ends = {(self._between & ~self._ends).tobytes(): self.whole}
+        self._by_ends: dict[bytes, ByteDfa | None] = {(self._between & ~self._ends).tobytes(): self.whole}
 
     def before(self, text: bytes) -> ByteDfa | None:
         """The automaton of the prose after which ``text`` may come, so that the first marker ends where ``text`` does.
@@ -68,22 +70,29 @@ class Prose:
         text : bytes
             One of the markers.
         """
-        if text not in self._before:
-            accepting = self._accepting(text)
-            is_any = bool(self._live(accepting)[_ROOT])
-            # Two threads may both make one; what is kept first stays.
-            dfa = self._by_ends.setdefault(accepting.tobytes(), self._trimmed(accepting)) if is_any else None
-            self._before.setdefault(text, dfa)
+        if text not in self._before:  # two threads may both work one out; what is kept first stays
+            self._before[text] = self._ending_in(self._accepting(text))
         return self._before[text]
+
+    def _ending_in(self, accepting: _Row) -> ByteDfa | None:
+        """The automaton of the prose that ends in one of these states."""
+        key = accepting.tobytes()
+        if key not in self._by_ends:
+            found = self._trimmed(accepting) if self._live(accepting)[_ROOT] else None
+            self._by_ends.setdefault(key, found)
+        return self._by_ends[key]
 
     def _accepting(self, text: bytes) -> _Row:
         """The states between characters from which ``text`` completes no marker but at its end, bool[states]."""
-        accepting = self._between & ~self._ends
-        places = np.arange(len(accepting))
-        for left, byte in zip(range(len(text) - 1, -1, -1), text, strict=True):
+        after_one = self._targets[:, text[0]]
+        started = np.unique(after_one)  # few, since a byte leads most states to the same one
+        places, goes_on = started, started >= 0
+        for byte in text[1:]:
+            goes_on &= ~self._ends[places]
             places = np.where(places < 0, _INVALID, self._targets[places, byte])
-            accepting &= (places >= 0) & ~(self._ends if left else self._forbids)[places]
-        return accepting
+            goes_on &= places >= 0
+        goes_on &= ~self._forbids[places]
+        return self._between & ~self._ends & goes_on[np.searchsorted(started, after_one)]
 
     @property
     def _open(self) -> _Row:
@@ -113,10 +122,16 @@ class Prose:
         return ByteDfa(numbers[targets[reached]], accepting[reached])
 
 
-@lru_cache(maxsize=256)
-def prose_without(markers: tuple[bytes, ...], forbidden: tuple[bytes, ...] = ()) -> Prose:
-    """The texts without any of these, as `Prose` takes them; sorted, so that equal sets are one object."""
-    return Prose(markers, forbidden)
+def prose_without(markers: Iterable[bytes], forbidden: Iterable[bytes] = ()) -> Prose:
+    """The texts without any of these, as `Prose` takes them; of equal sets one object, but for large ones."""
+    ordered = tuple(sorted(set(markers))), tuple(sorted(set(forbidden)))
+    is_small = sum(map(len, chain(*ordered))) <= _SMALL
+    return _kept_prose(*ordered) if is_small else Prose(*ordered)
+
+
+_SMALL = 2048
+"""Prose of so many bytes of markers is kept."""
+_kept_prose = lru_cache(maxsize=32)(Prose)
 
 
 def _trie(markers: set[bytes]) -> dict[bytes, int]:

@@ -102,7 +102,7 @@ class Region:
         forbidden = self.excludes if is_last else (*self.excludes, *ends.texts)
         if is_last:
             markers = markers | set(ends.texts)
-        prose = prose_without(tuple(sorted(markers)), tuple(sorted(set(forbidden))))
+        prose = prose_without(markers, forbidden)
         onward = self._onward(prose)
         return self._joined(prose, onward, self._over(prose, ends) if is_last else {prose.whole: EPSILON})
 
@@ -129,7 +129,7 @@ class Region:
         """What may end each kind of prose."""
         over: dict[ByteDfa, Expr] = {}
         for text in ends.texts:
-            for marker in {text, *self._texts}:
+            for marker in sorted({text, *self._texts}):
                 if text.startswith(marker) and (dfa := prose.before(marker)) is not None:
                     over[dfa] = alternation(over.get(dfa, NEVER), literal(text))
         without_text = Ends(tokens=ends.tokens, may_be_empty=ends.may_be_empty).expr

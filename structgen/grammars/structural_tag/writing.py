@@ -64,9 +64,10 @@ class FormatWriter:
     ) -> None:
         self.bodies, self.tokens = Bodies(vocabulary), SpecialTokens(vocabulary)
         self._kinds, self._refused = kinds, refused
+        self._written: dict[tuple[str, Context], Written] = {}
 
     def write(self, value: object, pointer: str, context: Context) -> Written:
-        """The format that stands at a place of the specification.
+        """The format that stands at a place of the specification, written once for each context.
 
         Raises
         ------
@@ -75,8 +76,13 @@ class FormatWriter:
         GrammarError
             As the front ends of its parts raise it.
         """
+        written = self._written.get((pointer, context))
+        if written is None:
+            written = self._written[pointer, context] = self._write(Fields(value, pointer), context)
+        return written
+
+    def _write(self, fields: Fields, context: Context) -> Written:
         checkpoint()
-        fields = Fields(value, pointer)
         kind = fields.text("type")
         if kind in self._refused:
             refuse(fields.at("type"), f"{kind!r} is not supported: {self._refused[kind]}")
