@@ -9,8 +9,9 @@ import pytest
 
 from structgen.grammars import TokenVocabulary, compile_json_schema
 from structgen.grammars.automaton import table_memory
+from structgen.grammars.automaton.growing_tables import Tables
 from structgen.grammars.automaton.table_memory import Template, give_back, reserve
-from structgen.grammars.automaton.tables import N_ROWS, TRANSITIONS, Tables
+from structgen.grammars.automaton.tables import N_ROWS, TRANSITIONS
 
 OPEN = {"type": "object", "properties": {"a": {"type": "number"}, "b": {"pattern": "^[a-f]+$"}}}
 CLOSED = OPEN | {"additionalProperties": False}

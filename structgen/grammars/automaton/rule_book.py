@@ -12,6 +12,7 @@ import numpy as np
 from structgen.grammars.automaton.analysis import analyse
 from structgen.grammars.automaton.facts import Called, Facts, Lengths, meant
 from structgen.grammars.automaton.frame_tables import write_array, write_object
+from structgen.grammars.automaton.growing_tables import Tables
 from structgen.grammars.automaton.growth import Growth
 from structgen.grammars.automaton.interior_store import InteriorStore
 from structgen.grammars.automaton.layouts import FLEXIBLE, write_layout
@@ -46,7 +47,6 @@ from structgen.grammars.automaton.tables import (
     U_LEAF,
     U_NODE,
     U_STATE,
-    Tables,
 )
 from structgen.grammars.automaton.value_facts import can_spell, is_array_spellable, is_spellable
 from structgen.grammars.byte_dfa import ByteDfa

@@ -10,6 +10,7 @@ from copy import copy
 import numpy as np
 
 from structgen.grammars.automaton._jit import Int32Array
+from structgen.grammars.automaton.growing_tables import Tables
 from structgen.grammars.automaton.string_costs import nearest_ends, spelling_costs, weight_of
 from structgen.grammars.automaton.string_lengths import StateLengths, lengths_of
 from structgen.grammars.automaton.string_products import product, sizes
@@ -56,7 +57,6 @@ from structgen.grammars.automaton.tables import (
     T_MASK_2,
     TEXTS,
     VALUES,
-    Tables,
 )
 from structgen.grammars.char_dfa import CharDfa
 from structgen.grammars.language import NOTHING, Language
