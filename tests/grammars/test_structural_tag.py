@@ -360,8 +360,14 @@ def test_what_is_malformed_or_not_supported_is_refused_with_its_place(name):
         ),
         ("{'format'}", "structural tag, line 1, column 2: not JSON: "),
         ("[]", "structural tag, at the root: expected an object, not a list"),
-        ({"format": {"type": object}}, "a structural tag is a JSON object, or its text: "),
-        ({"format": schema_of({"const": float("nan")})}, "a structural tag is a JSON object, or its text: "),
+        ('{"format": NaN}', "structural tag: not JSON: NaN is no JSON number"),
+        ({"format": {"type": object}}, "structural tag, at /format/type: expected a string, not <class 'object'>"),
+        (
+            {"format": schema_of({"const": float("nan")})},
+            "structural tag, at /format/json_schema: the schema",
+        ),
+        ({"format": schema_of({"const": object})}, "structural tag, at /format/json_schema: the schema"),
+        ({"format": TEXT, 5: 6}, "structural tag, at /5: a structural tag has no such field"),
         (5, "structural tag, at the root: expected an object, not a number"),
     ],
 )

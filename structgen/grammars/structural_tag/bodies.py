@@ -12,6 +12,7 @@ from structgen.grammars.automaton.rule_book import known_facts
 from structgen.grammars.expr import Rule, call
 from structgen.grammars.json_schema.compile import schema_rule
 from structgen.grammars.regex.compile import pattern_rule
+from structgen.grammars.structural_tag.fields import refuse
 from structgen.grammars.token_automaton import TokenAutomaton
 from structgen.grammars.vocabulary import TokenVocabulary
 from structgen.plugins import registry
@@ -38,7 +39,7 @@ class Bodies:
 
     def schema(self, schema: object, pointer: str, property_order: str, whitespace: str) -> Rule:
         """The rule of the JSON values of a schema, the options as `compile_json_schema` has them."""
-        text = json.dumps(schema)
+        text = _as_text(schema, pointer)
         empty = UnsatisfiableSchema(pointer, "no JSON value can meet it: the schema is unsatisfiable")
         return self._checked(lambda: _schema_body(text, property_order, whitespace), pointer, empty)
 
@@ -73,6 +74,13 @@ def _schema_body(text: str, property_order: str, whitespace: str) -> Rule:
 @lru_cache(_KEPT)
 def _pattern_body(pattern: str) -> Rule:
     return _shared(pattern_rule(pattern))
+
+
+def _as_text(schema: object, pointer: str) -> str:
+    try:
+        return json.dumps(schema, allow_nan=False)
+    except (TypeError, ValueError) as error:
+        refuse(pointer, f"the schema is no JSON: {error}")
 
 
 def _shared(rule: Rule) -> Rule:

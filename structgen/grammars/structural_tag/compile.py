@@ -58,7 +58,7 @@ def compile_structural_tag(
     """
     try:
         writer = FormatWriter(vocabulary, _KINDS, REFUSED)
-        expr = _written(writer, Fields(_plain(spec), ""))
+        expr = _written(writer, Fields(_parsed(spec) if isinstance(spec, str) else spec, ""))
         return TokenAutomaton(Rule("the structural tag", lambda: expr), vocabulary)
     except RecursionError as error:
         raise GrammarLimitExceeded("the structural tag is nested too deeply; flatten it") from error
@@ -74,16 +74,14 @@ def _written(writer: FormatWriter, fields: Fields) -> Expr:
     return expr
 
 
-def _plain(spec: object) -> Any:
-    """The specification as JSON has it."""
+def _parsed(text: str) -> Any:
     try:
-        text = spec if isinstance(spec, str) else json.dumps(spec, allow_nan=False)
         return json.loads(text, parse_constant=_no_number)
     except json.JSONDecodeError as error:
         where = f"line {error.lineno}, column {error.colno}"
         raise InvalidGrammar(f"structural tag, {where}: not JSON: {error.msg}") from error
-    except (TypeError, ValueError) as error:
-        raise InvalidGrammar(f"a structural tag is a JSON object, or its text: {error}") from error
+    except ValueError as error:
+        raise InvalidGrammar(f"structural tag: not JSON: {error}") from error
 
 
 def _no_number(name: str) -> NoReturn:

@@ -95,9 +95,10 @@ def _rules(
     """The field ``rules``, a tag for each: its pattern, and what follows."""
     rules: list[Tag] = []
     for value, pointer in fields.items("rules"):
-        if not isinstance(value, list) or len(cast("list[Any]", value)) != 2:
+        pair = cast("Sequence[Any]", value) if isinstance(value, (list, tuple)) else ()
+        if len(pair) != 2:
             refuse(pointer, "expected a list of a pattern and a format")
-        pattern, content = cast("list[Any]", value)
+        pattern, content = pair
         rest = _after(writer, content, f"{pointer}/1", context, loops=loops)
         rules.append(Tag(read(pattern, f"{pointer}/0"), rest, pointer))
     return rules

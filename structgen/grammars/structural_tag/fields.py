@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NoReturn, cast
 
 from structgen.errors import InvalidGrammar
@@ -37,10 +37,10 @@ class Fields:
     """
 
     def __init__(self, value: object, pointer: str) -> None:
-        if not isinstance(value, dict):
+        if not isinstance(value, Mapping):
             refuse(pointer, f"expected an object, not {_kind(value)}")
         self.pointer = pointer
-        self._left = {name: one for name, one in cast("dict[str, Any]", value).items() if one is not None}
+        self._left = {name: one for name, one in cast("Mapping[str, Any]", value).items() if one is not None}
 
     def __contains__(self, name: str) -> bool:
         """Whether the field is there and has not been taken."""
@@ -82,11 +82,11 @@ class Fields:
     def items(self, name: str, *, needed: bool = True) -> Iterator[tuple[Any, str]]:
         """The elements of a list and their pointers; with ``needed`` there must be one."""
         value = self.take(name) if needed else self._left.pop(name, [])
-        if not isinstance(value, list):
+        if not isinstance(value, (list, tuple)):
             self._not(name, "a list", value)
         if needed and not value:
             refuse(self.at(name), "the list is empty; give at least one")
-        elements = cast("list[Any]", value)
+        elements = cast("Sequence[Any]", value)
         return ((one, f"{self.at(name)}/{place}") for place, one in enumerate(elements))
 
     def only(self, name: str, *values: object, why: str) -> Any:
@@ -98,7 +98,7 @@ class Fields:
     def done(self, what: str) -> None:
         """Refuse what has not been taken: nothing is ignored."""
         for name in self._left:
-            refuse(self.at(name.replace("~", "~0").replace("/", "~1")), f"{what} has no such field")
+            refuse(self.at(f"{name}".replace("~", "~0").replace("/", "~1")), f"{what} has no such field")
 
     def _optional(self, name: str, default: object) -> object:
         return self.take(name) if default is None else self._left.pop(name, default)
@@ -111,5 +111,5 @@ class Fields:
 
 
 def _kind(value: object) -> str:
-    names = {"bool": "a boolean", "str": "a string", "list": "a list", "dict": "an object", "NoneType": "null"}
-    return names.get(type(value).__name__, "a number")
+    names = {bool: "a boolean", str: "a string", list: "a list", dict: "an object", int: "a number", float: "a number"}
+    return next((name for kind, name in names.items() if type(value) is kind), f"{value!r}")

@@ -90,7 +90,7 @@ def _named(writer: FormatWriter, begin: Marker, rest: Expr, pointer: str) -> Tag
 def _ends(writer: FormatWriter, fields: Fields, default: str | None) -> Ends:
     """What the field ``end`` names: a text, a special token, or several texts."""
     value = fields.take("end") if default is None or "end" in fields else default
-    several = cast("list[Any]", value) if isinstance(value, list) else [value]
+    several = cast("Sequence[Any]", value) if isinstance(value, (list, tuple)) else [value]
     if not several:
         refuse(fields.at("end"), "the list is empty; give at least one")
     markers = [marker_of(writer, one, fields.at("end")) for one in several]
