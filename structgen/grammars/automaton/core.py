@@ -19,7 +19,7 @@ from structgen.grammars.automaton.growing_tables import Tables
 from structgen.grammars.automaton.growth import Growth
 from structgen.grammars.automaton.interior_store import InteriorStore
 from structgen.grammars.automaton.rule_book import RuleBook, base_of, known_facts
-from structgen.grammars.automaton.spellings import enter_extension
+from structgen.grammars.automaton.spellings import enter_extension, read_spelling
 from structgen.grammars.automaton.stacks import start_set
 from structgen.grammars.automaton.tables import (
     ACCEPT,
@@ -40,7 +40,6 @@ from structgen.grammars.automaton.tables import (
     N_REGISTERS,
     N_RULES,
     N_SETS,
-    NO_SPELLING,
     NOTHING,
     Q_DISTANCE,
     Q_FIRST,
@@ -50,7 +49,6 @@ from structgen.grammars.automaton.tables import (
     S_REGISTER,
     S_RULE,
     SETS,
-    SPELLINGS,
     STATES,
     InteriorWanted,
     KeysWanted,
@@ -81,6 +79,9 @@ class Size(NamedTuple):
 
 _STRIDE = 4096
 """So many bytes of a text are walked at a time."""
+
+_SPELLED = 256
+"""Bytes of most keys."""
 
 
 class StackAutomaton:
@@ -333,9 +334,10 @@ class StackAutomaton:
 
     def _spelled(self, spelling: int) -> str:
         """The key that was spelled so, quotes included."""
-        spelled, rows = bytearray(), self._tables[SPELLINGS]
-        while spelling != NO_SPELLING:
-            spelling, byte = rows[spelling].tolist()
-            spelled.append(byte)
-        text: str = json.loads(spelled[::-1].removeprefix(b'"').join((b'"', b'"')))
+        backwards = np.empty(_SPELLED, np.uint8)
+        count = read_spelling(self._tables.address, spelling, backwards)
+        if count > len(backwards):
+            backwards = np.empty(count, np.uint8)
+            read_spelling(self._tables.address, spelling, backwards)
+        text: str = json.loads(backwards[:count].tobytes()[::-1].removeprefix(b'"').join((b'"', b'"')))
         return text

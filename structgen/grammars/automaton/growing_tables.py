@@ -163,6 +163,19 @@ class Tables:
         """Write one value."""
         self._numbers[self._layout[1][table] + row * TABLES[table].columns + column] = value
 
+    def row(self, table: int, row: int) -> list[int]:
+        """All values of a row."""
+        columns = TABLES[table].columns
+        place = self._layout[1][table] + row * columns
+        return self._numbers[place : place + columns].tolist()
+
+    def repeat(self, table: int, count: int, first: int, end: int) -> None:
+        """Write the rows from ``first`` to ``end`` once more, behind those that ``count`` counts; there is room."""
+        columns, numbers, begin = TABLES[table].columns, self._numbers, self._layout[1][table]
+        place, rows = begin + self.count(count) * columns, end - first
+        numbers[place : place + rows * columns] = numbers[begin + first * columns : begin + end * columns]
+        self.set_count(count, self.count(count) + rows)
+
     def append(self, table: int, count: int, rows: Sequence[Sequence[int]]) -> int:
         """Write ``rows`` behind those of ``table`` that ``count`` counts; returns the number of the first."""
         first, columns = self.count(count), TABLES[table].columns
