@@ -42,6 +42,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from typing_extensions import Self
+
 __all__ = [
     "AnswerCut",
     "AnswerError",
@@ -104,6 +106,10 @@ class SchemaError(GrammarError):
 
     def __str__(self) -> str:
         return f"{type(self).__name__} at {self.pointer or 'the root'}: {self.why}"
+
+    def below(self, pointer: str) -> Self:
+        """The same error where the schema stands at ``pointer`` in something larger."""
+        return type(self)(pointer + self.pointer, *self.args[1:])
 
 
 class InvalidSchema(SchemaError):

@@ -12,6 +12,7 @@ from structgen.grammars.matcher import DEAD, FINISHED, Explanation, Matcher
 from structgen.grammars.recipe import Recipe
 from structgen.grammars.regex import compile_regex
 from structgen.grammars.relaxation import Refusal, Relaxation, SchemaRelaxed
+from structgen.grammars.structural_tag import compile_structural_tag
 from structgen.grammars.token_automaton import Stats, TokenAutomaton
 from structgen.grammars.verdict import Verdict
 from structgen.grammars.vocabulary import TokenVocabulary
@@ -41,5 +42,6 @@ __all__ = [
     "compile_json_schema",
     "compile_lark",
     "compile_regex",
+    "compile_structural_tag",
     "warm_up",
 ]

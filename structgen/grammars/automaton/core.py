@@ -18,7 +18,7 @@ from structgen.grammars.automaton.fill import advance_token, fill_mask, fill_mas
 from structgen.grammars.automaton.growing_tables import Tables
 from structgen.grammars.automaton.growth import Growth
 from structgen.grammars.automaton.interior_store import InteriorStore
-from structgen.grammars.automaton.rule_book import RuleBook, base_of
+from structgen.grammars.automaton.rule_book import RuleBook, base_of, known_facts
 from structgen.grammars.automaton.spellings import enter_extension, read_spelling
 from structgen.grammars.automaton.stacks import start_set
 from structgen.grammars.automaton.tables import (
@@ -119,7 +119,7 @@ class StackAutomaton:
         max_bytes: int,
         facts: dict[Called, Facts] | None = None,
     ) -> None:
-        self._facts = facts or analyse(start, lengths, lambda common: base_of(common, lengths, interiors).facts)
+        self._facts = facts or analyse(start, lengths, lambda rule: known_facts(rule, lengths, interiors))
         if not self._facts[start].productive:
             raise EmptyLanguage(f"{start.name} is unsatisfiable: no text matches it")
         self._start, self._lengths, self._interiors, self._max_bytes = start, lengths, interiors, max_bytes
