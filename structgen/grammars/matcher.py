@@ -79,7 +79,7 @@ class Matcher:
         self.start = stacks.start
         self._stacks, self._vocabulary, self._identity = stacks, vocabulary, identity
         self._counters, self._max_states = counters, max_states
-        self._words = vocabulary.masks.rows.shape[1]
+        self._words: int = vocabulary.masks.rows.shape[1]
         self._closed = False
 
     def advance(self, state: int, token_id: int) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -33,6 +34,9 @@ __all__ = [
     "TypeForm",
     "answer_form",
 ]
+
+_GBNF_RULE = re.compile(r"^\s*[\w-]+\s*::=", re.MULTILINE)
+"""What no grammar in Lark's syntax has."""
 
 
 class AnswerForm(ABC):
@@ -101,8 +105,8 @@ class GrammarForm(TextForm):
 
     def __init__(self, grammar: str) -> None:
         if not isinstance(grammar, str):
-            raise InvalidRequest(f"grammar: expected GBNF as a string, not {type(grammar).__name__}")
-        self.grammar = GrammarSpec("gbnf", grammar)
+            raise InvalidRequest(f"grammar: expected GBNF or Lark's syntax as a string, not {type(grammar).__name__}")
+        self.grammar = GrammarSpec("gbnf" if _GBNF_RULE.search(grammar) else "lark", grammar)
 
 
 class TagForm(TextForm):

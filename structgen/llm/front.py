@@ -172,7 +172,8 @@ class LLM:
         choice : sequence of str, optional
             The texts to choose from; one comes back.
         grammar : str, optional
-            A grammar in GBNF; a text of it comes back. The model is not told about it.
+            A grammar in GBNF (rules with ``::=``) or in Lark's syntax; a text of it comes back. The model is not told
+            about it.
         structural_tag : mapping or str, optional
             Prose with tags in it (tool calls, reasoning), as XGrammar and vLLM take it; the text comes back, without
             the special tokens in it. The model is not told about it. See `compile_structural_tag`.

@@ -304,6 +304,14 @@ FAULTS = {
     ),
     "tokens of text": ({"type": "exclude_token"}, "/format/type: 'exclude_token' is not supported: it counts tokens"),
     "another syntax": ({"type": "grammar", "grammar": "", "syntax": "peg"}, "/format/syntax: there is no syntax 'peg'"),
+    "a file": (
+        {"type": "grammar", "grammar": "%import .secret.A\nstart: A", "syntax": "lark"},
+        "/format/grammar: a tag reads no files; its grammar may import from common",
+    ),
+    "a file by its name": (
+        {"type": "grammar", "grammar": "start: A\n%import \\\n secret (A)", "syntax": "lark"},
+        "/format/grammar: a tag reads no files",
+    ),
     "a list of nothing": ({"type": "or", "elements": []}, "/format/elements: the list is empty; give at least one"),
     "no list": ({"type": "or", "elements": TEXT}, "/format/elements: expected a list, not an object"),
     "no text": ({"type": "const_string", "value": 5}, "/format/value: expected a string, not a number"),
@@ -430,3 +438,12 @@ def test_limits_hold():
         deep = {"type": "optional", "content": deep}
     with pytest.raises(GrammarLimitExceeded, match="nested too deeply"):
         compiled(deep)
+
+
+def test_a_body_may_be_a_grammar_in_larks_syntax():
+    grammar = '%import common.INT\nstart: INT ("+" INT)*\n%ignore " "'
+    content = {"type": "grammar", "syntax": "lark", "grammar": grammar}
+    automaton = compile_structural_tag({"format": tag("<sum>", content, "</sum>")}, VOCABULARY)
+    assert automaton.accepts("<sum>1 + 22</sum>")
+    assert not automaton.accepts("<sum>1 + </sum>")
+    assert not automaton.accepts("<sum>1 + 22")

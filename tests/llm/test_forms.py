@@ -125,6 +125,8 @@ def test_text_forms_give_text():
     assert isinstance(answer_form(regex="a+"), RegexForm)
     assert isinstance(answer_form(choice=["a", "b"]), ChoiceForm)
     assert isinstance(answer_form(grammar="root ::= [a]"), GrammarForm)
+    assert answer_form(grammar="\nroot  ::= [a]").grammar.kind == "gbnf"
+    assert answer_form(grammar='start: "::=" | "a"').grammar.kind == "lark"
     assert isinstance(answer_form(structural_tag={"format": {"type": "any_text"}}), TagForm)
     assert answer_form(regex="a+").read("aa") == "aa"
 

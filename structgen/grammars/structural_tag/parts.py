@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from structgen.grammars.expr import call, literal, special_token
 from structgen.grammars.structural_tag.dispatching import write_region
 from structgen.grammars.structural_tag.fields import Fields, encoded, refuse
@@ -13,6 +15,8 @@ __all__ = ["PARTS", "REFUSED"]
 
 _FRONT_ENDS = {"ebnf": "gbnf", "gbnf": "gbnf", "lark": "lark"}
 """By what a grammar calls its syntax."""
+_IMPORT, _SHIPPED = re.compile(r"%import[\s\\]*(\w*)"), ("common", "unicode", "python", "lark")
+"""What a grammar in Lark's syntax imports from, empty for a file beside it; and what comes with `lark`."""
 _UNCOUNTED = "no state of the automaton counts it; leave it out"
 
 
@@ -41,6 +45,8 @@ def _grammar(writer: FormatWriter, fields: Fields, _context: Context) -> Written
     front_end = _FRONT_ENDS[syntax]
     if front_end not in registry("structgen.grammars").names():
         refuse(fields.at("syntax"), f"no front end {front_end!r} is installed, which {syntax!r} needs")
+    if front_end == "lark" and not set(_IMPORT.findall(text)) <= set(_SHIPPED):
+        refuse(fields.at("grammar"), f"a tag reads no files; its grammar may import from {', '.join(_SHIPPED)}")
     return Written(call(writer.bodies.grammar(text, front_end, fields.at("grammar"))))
 
 
