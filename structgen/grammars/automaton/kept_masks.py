@@ -47,7 +47,16 @@ def forget_masks(m: Memory) -> None:
     while place < get_count(m, N_MASKS):
         put(m, SETS, cell(m, MASKS, place + 1, KEPT_SET), Q_MASK, 0)
         place += 2 + cell(m, MASKS, place, KEPT_COUNT)
+    _clear(m, 1, place)
     set_count(m, N_MASKS, 1)
+
+
+@inner
+def _clear(m: Memory, first: int, end: int) -> None:
+    """Rows that are not counted are zeros."""
+    for row in range(first, end):
+        put(m, MASKS, row, 0, 0)
+        put(m, MASKS, row, 1, 0)
 
 
 @inner
@@ -106,6 +115,7 @@ def keep_mask(m: Memory, s: Memory, words: int, closed: int, row: Memory) -> Non
     if place <= most:
         place = _add_words(m, mask, row, word, words, place)
     if place > most:
+        _clear(m, begin + 2, place)
         return
     put(m, MASKS, begin, KEPT_BASE, base)
     put(m, MASKS, begin, KEPT_COUNT, place - begin - 2)
