@@ -10,8 +10,8 @@ import numpy.typing as npt
 import torch
 
 from structgen._compiled import machine
+from structgen.engine.cpu.kernels.activations import FLOATS, GROUPS, PAIRS, QUADS, QUADS_SIGNED
 from structgen.engine.cpu.kernels.linear import SHORT_FLOATS
-from structgen.engine.cpu.kernels.rows import FLOATS, GROUPS, PAIRS, QUADS, QUADS_SIGNED
 from structgen.engine.cpu.layout import BLOCK, GROUP
 from structgen.errors import InvalidRequest
 
@@ -79,7 +79,7 @@ class Linear(NamedTuple):
     """A linear layer's weights where kernels find them: addresses, 0 for what it has not."""
 
     form: int
-    """Which kernel; see `kernels.rows` and `kernels.linear`."""
+    """Which kernel; see `kernels.activations` and `kernels.linear`."""
     limit: int
     """The greatest integer among its activations, 0 where they are floats."""
     weights: int
