@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,6 +11,7 @@ import numpy.typing as npt
 import torch
 
 from structgen._compiled import machine
+from structgen.engine.cpu.int4 import StoredRows, int4_layout
 from structgen.engine.cpu.kernels.activations import FLOATS, GROUPS, PAIRS, QUADS, QUADS_SIGNED
 from structgen.engine.cpu.kernels.linear import SHORT_FLOATS
 from structgen.engine.cpu.layout import BLOCK, GROUP
@@ -110,7 +112,13 @@ def byte_form() -> int:
 
 
 def pack(
-    memory: Memory, weight: torch.Tensor, bias: torch.Tensor | None, quantization: str, *, shared: bool = False
+    memory: Memory,
+    weight: torch.Tensor,
+    bias: torch.Tensor | None,
+    quantization: str,
+    *,
+    stored: Sequence[StoredRows] = (),
+    shared: bool = False,
 ) -> Linear:
     """Lay out a linear layer.
 
@@ -125,8 +133,10 @@ def pack(
     quantization : str
         ``"fp32"``, ``"bf16"``; ``"int8"``: a scale for each output channel, activations of as many bits as the sums
         hold; ``"w8a8"``: the same with activations of 8 bits; ``"int4"``: a scale and a minimum for each
-        channel and 32 inputs, in float16, which gives back exactly what a GGUF file of type Q4_1 holds whose scales
-        are those of the least and the greatest in a block.
+        channel and 32 inputs, in float16.
+    stored : sequence of StoredRows
+        All rows, from the first on: for int4, those that a file has in this form are kept as they are there. Empty for
+        none.
     shared : bool
         Whether the weights are something else too, and must stay as they are.
 
@@ -153,7 +163,7 @@ def pack(
         elif form == QUADS_SIGNED:
             begin = memory.place(np.zeros(blocks * BLOCK, np.int32))
     elif quantization == "int4":
-        form, data, limit = GROUPS, _int4(padded), _INT16
+        form, data, limit = GROUPS, int4_layout(padded, stored), _INT16
     elif quantization == "bf16":
         form, data = SHORT_FLOATS, bfloat16_bits(_steps(padded, 1))
     else:
@@ -211,22 +221,3 @@ def _int8(padded: Floats) -> tuple[npt.NDArray[np.int8], Floats]:
         integers[first : first + _CHANNELS] = np.where(is_usable[:, None], rounded, 0)
         scales[first : first + _CHANNELS] = of_rows
     return integers, scales
-
-
-def _int4(padded: Floats) -> npt.NDArray[np.uint8]:
-    """``q * s + m``, ``q`` from 0 to 15: of each group the least is ``m``, the greatest ``15 s + m``."""
-    channels, depth = padded.shape
-    blocks, groups = channels // BLOCK, depth // GROUP
-    values = padded.reshape(channels, groups, GROUP)
-    least = values.min(2).astype(np.float16)
-    scale = ((values.max(2) - values.min(2)) / np.float32(15)).astype(np.float16)
-    divisor = np.where(scale > 0, scale, 1).astype(np.float32)[:, :, None]
-    quants = np.rint((values - least.astype(np.float32)[:, :, None]) / divisor)
-    quants = np.clip(np.nan_to_num(quants), 0, 15).astype(np.uint8)
-    quants[~(scale > 0)] = 0
-    # [blocks, 16 channels, groups, 8 steps, 2 halves, 2 inputs] -> [blocks, groups, steps, halves, channels, inputs]
-    halves = quants.reshape(blocks, BLOCK, groups, GROUP // 4, 2, 2).transpose(0, 2, 3, 4, 1, 5)
-    joined = (halves[:, :, :, 0] | (halves[:, :, :, 1] << 4)).reshape(blocks, groups, -1)
-    pairs = [one.reshape(blocks, BLOCK, groups).transpose(0, 2, 1) for one in (scale, least)]
-    bytes_of_pairs = [np.ascontiguousarray(one).view(np.uint8).reshape(blocks, groups, -1) for one in pairs]
-    return np.concatenate([joined, *bytes_of_pairs], axis=2)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -9,6 +10,7 @@ import numpy.typing as npt
 import torch
 
 from structgen.engine.cpu.angles import Angles
+from structgen.engine.cpu.int4 import StoredRows
 from structgen.engine.cpu.interpreter import ADD, ATTEND, CAP, EMBED, GATE, LINEAR, NORM, PROJECT, QUANTIZE
 from structgen.engine.cpu.kernels.activations import BYTES_OF_FORM, GROUPS
 from structgen.engine.cpu.kernels.linear import BYTES_OF_WEIGHT, panel_bytes
@@ -17,7 +19,8 @@ from structgen.engine.cpu.layout import BRANCH, GATE_UP, GROUP, HIDDEN, LOGITS, 
 from structgen.engine.cpu.packing import Linear, Memory, bfloat16_bits, pack
 from structgen.engine.cpu.pages import LayerPlace, PageLayout
 from structgen.engine.models.description import ModelDescription
-from structgen.engine.models.weights import LayerWeights, ModelWeights
+from structgen.engine.models.weights import LayerWeights, ModelWeights, matrix_parts
+from structgen.engine.weights.groups import Groups
 from structgen.errors import UnsupportedModel
 
 __all__ = ["Program", "Widths", "emit"]
@@ -89,7 +92,7 @@ def emit(
         A width is no multiple of 16.
     """
     _check(description)
-    return _Emitter(description, quantization, pages, angles, memory).emit(weights)
+    return _Emitter(description, quantization, pages, angles, memory, weights.groups).emit(weights)
 
 
 def _check(description: ModelDescription) -> None:
@@ -105,13 +108,21 @@ def _check(description: ModelDescription) -> None:
 
 class _Emitter:
     def __init__(
-        self, description: ModelDescription, quantization: str, pages: PageLayout, angles: Angles, memory: Memory
+        self,
+        description: ModelDescription,
+        quantization: str,
+        pages: PageLayout,
+        angles: Angles,
+        memory: Memory,
+        groups: Mapping[str, Callable[[], Groups]],
     ) -> None:
         self.description = description
         self.quantization = quantization
         self.pages = pages
         self.angles = angles
         self.memory = memory
+        self.groups = groups
+        self.parts = matrix_parts(description)
         self.operations: list[list[int]] = []
         self.linears: list[Linear] = []
         self.eps = _bits(description.rms_norm_eps)
@@ -125,7 +136,7 @@ class _Emitter:
         for index, place in enumerate(self.pages.layers):
             layer = weights.layers.pop(0) if self.memory.consume else weights.layers[index]
             self._attention(layer, index, place)
-            self._mlp(layer)
+            self._mlp(layer, index)
             parts.append((f"layer {index}", len(self.operations)))
         self._head(weights)
         parts.append(("the output projection", len(self.operations)))
@@ -155,7 +166,8 @@ class _Emitter:
 
     def _attention(self, layer: LayerWeights, index: int, place: LayerPlace) -> None:
         description, pages = self.description, self.pages
-        qkv, output = self._pack(layer.qkv, layer.qkv_bias), self._pack(layer.output)
+        qkv = self._pack(layer.qkv, layer.qkv_bias, stored=self._stored(index, "qkv"))
+        output = self._pack(layer.output, stored=self._stored(index, "output"))
         self._norm(layer.input_norm, qkv)
         self._linear(qkv, QKV, self.qkv)
         in_page = (place.group, pages.page_bytes[place.group], *place.offsets)
@@ -169,9 +181,10 @@ class _Emitter:
         self._add(QUANTIZE, width, output.depth, output.activations, output.limit)
         self._to_hidden(output, layer.output_norm)
 
-    def _mlp(self, layer: LayerWeights) -> None:
+    def _mlp(self, layer: LayerWeights, index: int) -> None:
         width, activation = self.description.intermediate_size, _ACTIVATIONS[self.description.activation]
-        gate_up, down = self._pack(layer.gate_up), self._pack(layer.down)
+        gate_up = self._pack(layer.gate_up, stored=self._stored(index, "gate_up"))
+        down = self._pack(layer.down, stored=self._stored(index, "down"))
         self._norm(layer.mlp_norm, gate_up)
         self._linear(gate_up, GATE_UP, 2 * width)
         self._add(GATE, width, down.depth, down.activations, 2 * width, down.limit, activation)
@@ -202,11 +215,17 @@ class _Emitter:
         bias: torch.Tensor | None = None,
         quantization: str | None = None,
         *,
+        stored: Sequence[StoredRows] = (),
         shared: bool = False,
     ) -> Linear:
-        linear = pack(self.memory, weight, bias, quantization or self.quantization, shared=shared)
+        linear = pack(self.memory, weight, bias, quantization or self.quantization, stored=stored, shared=shared)
         self.linears.append(linear)
         return linear
+
+    def _stored(self, index: int, matrix: str) -> list[StoredRows]:
+        """What the model's files hold of a layer's matrix as it is kept here."""
+        names = [(part.rows, f"model.layers.{index}.{part.name}.weight") for part in self.parts[matrix]]
+        return [StoredRows(rows, self.groups.get(name)) for rows, name in names]
 
     def _norm(self, weight: torch.Tensor, reader: Linear, *, of_wanted: bool = False) -> None:
         width, place = self.description.hidden_size, self._norm_weight(weight)

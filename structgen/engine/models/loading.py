@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -113,7 +113,8 @@ def weights_loading(
     pool = ThreadPoolExecutor(max_workers=torch.get_num_threads())
     try:
         reading = [pool.submit(checkpoint.read_into, name, place) for name, place in places.items()]
-        yield weights
+        readers = {name: checkpoint.groups(name) for name, place in places.items() if place.ndim > 1}
+        yield replace(weights, groups={name: reader for name, reader in readers.items() if reader is not None})
         for done in reading:
             done.result()
     finally:
