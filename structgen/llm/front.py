@@ -79,7 +79,8 @@ class LLM:
     ModelError
         The model cannot be found, fetched, read or run.
     OutOfMemory
-        ``kv_memory`` is too little; the message says what would do.
+        The weights and ``kv_memory`` are more than there is, which is seen before they are read, or ``kv_memory`` is
+        too little; the message says what would do.
     InvalidRequest
         An argument is wrong.
     PluginError
@@ -101,6 +102,7 @@ class LLM:
         call_format: str = "hermes",
     ) -> None:
         # torch comes in here and not with the module: `import structgen` stays quick
+        from structgen.engine.footprint import WeightFormat, check_fit
         from structgen.engine.local_client import LocalClient
         from structgen.engine.models.loading import load_model
         from structgen.engine.process import calm_torch
@@ -124,7 +126,11 @@ class LLM:
         calm_torch()
         with console_progress(os.fspath(model)) as progress:
             local = resolve_model(model, progress=progress)
-        loaded = load_model(local, dtype=dtype_of(quantization, dtype))
+        loaded = load_model(
+            local,
+            dtype=dtype_of(quantization, dtype),
+            check=lambda description: check_fit(description, WeightFormat(quantization, dtype), options.kv_bytes),
+        )
         runner = make_runner(loaded, options, quantization)
         self.name: str = loaded.name
         self.tokenizer: Tokenizer = loaded.tokenizer

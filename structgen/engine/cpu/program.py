@@ -26,6 +26,8 @@ from structgen.errors import UnsupportedModel
 __all__ = ["Program", "Widths", "emit"]
 
 _NAMES = {EMBED: "embed", NORM: "norm", GATE: "gate", QUANTIZE: "quantize", ADD: "add", CAP: "cap"}
+_ROWS = 2048
+"""Of the embedding that are converted at a time."""
 _ACTIVATIONS = {"silu": SILU, "gelu_tanh": GELU_TANH}
 
 
@@ -157,11 +159,18 @@ class _Emitter:
         self.operations.append(row + [0] * (OPERANDS - len(row)))
 
     def _embed(self, embedding: torch.Tensor) -> None:
-        if self.quantization == "fp32" and embedding.dtype == torch.float32:
-            table = self.memory.keep(embedding.contiguous().numpy())
-        else:
-            table = self.memory.place(bfloat16_bits(embedding.float().numpy()))
         is_short = self.quantization != "fp32" or embedding.dtype != torch.float32
+        if not is_short:
+            table = self.memory.keep(embedding.contiguous().numpy())
+        elif embedding.dtype == torch.bfloat16:
+            table = self.memory.keep(embedding.contiguous().view(torch.int16).numpy())
+        else:
+            bits = self.memory.take(tuple(embedding.shape), np.uint16)
+            for rows, target in zip(
+                embedding.split(_ROWS), np.split(bits, range(_ROWS, len(bits), _ROWS)), strict=True
+            ):
+                target[:] = bfloat16_bits(rows.float().numpy())
+            table = bits.ctypes.data
         self._add(EMBED, table, self.description.hidden_size, int(is_short), _bits(self.description.embedding_scale))
 
     def _attention(self, layer: LayerWeights, index: int, place: LayerPlace) -> None:
