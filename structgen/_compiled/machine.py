@@ -72,9 +72,15 @@ def is_there(symbol: str) -> bool:
     return symbol in _LIBC or hasattr(ctypes.pythonapi, symbol)
 
 
-def _raise(name: str) -> None:
+@functools.cache
+def _exception(name: str) -> type[Exception]:
     module, _, kind = name.partition(":")
-    raise getattr(importlib.import_module(module), kind)
+    found: type[Exception] = getattr(importlib.import_module(module), kind)
+    return found
+
+
+def _raise(name: str) -> None:
+    raise _exception(name)
 
 
 _OBJECTS: dict[str, object] = {

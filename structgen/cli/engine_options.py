@@ -57,6 +57,7 @@ _PARAMETERS = [
         _DEFAULTS.kv_cache_dtype,
         "What keys and values are stored as: auto, float32, bfloat16 or int8.",
     ),
+    _option("grammar_timeout", float, _DEFAULTS.grammar_timeout, "Seconds that a grammar may take to compile."),
 ]
 ENGINE_OPTIONS = tuple(parameter.name for parameter in _PARAMETERS)
 """Names of the options, which are those of `structgen.LLM`."""

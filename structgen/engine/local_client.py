@@ -51,7 +51,7 @@ class LocalClient(EngineClient):
         self.max_model_len = min(options.max_model_len or runner.max_model_len, kv.longest_sequence)
         """Tokens that prompt and answer may have together: what the model takes, was asked for, and fits the cache."""
         self._vocabulary = vocabulary
-        self._grammars = GrammarCache(vocabulary)
+        self._grammars = GrammarCache(vocabulary, timeout=options.grammar_timeout)
         self._recorder = MetricsRecorder()
         self._home = HomeProcess()
         scheduler = Scheduler(

@@ -33,6 +33,8 @@ class EngineOptions:
     kv_cache_dtype : str
         What keys and values are stored as: ``"auto"``, ``"float32"``, ``"bfloat16"`` or ``"int8"`` (a scale for each
         head and token).
+    grammar_timeout : float or None
+        Seconds that compiling a request's grammar may take before that request fails; None waits as long as it takes.
 
     Raises
     ------
@@ -46,6 +48,7 @@ class EngineOptions:
     block_size: int = 16
     kv_memory: int | str | None = None
     kv_cache_dtype: str = "auto"
+    grammar_timeout: float | None = 60.0
 
     def __post_init__(self) -> None:
         for name in ("max_num_seqs", "max_num_batched_tokens", "block_size"):
@@ -60,6 +63,8 @@ class EngineOptions:
         if self.kv_cache_dtype not in KV_CACHE_DTYPES:
             known = ", ".join(KV_CACHE_DTYPES)
             raise InvalidRequest(f"kv_cache_dtype: {self.kv_cache_dtype!r} is not known; known are {known}")
+        if self.grammar_timeout is not None:
+            _check_seconds("grammar_timeout", self.grammar_timeout)
         self.kv_bytes  # noqa: B018 - checks it
 
     @property
@@ -71,6 +76,11 @@ class EngineOptions:
             return parse_size(self.kv_memory)
         except ValueError as error:
             raise InvalidRequest(f"kv_memory: {error}, not {self.kv_memory!r}") from error
+
+
+def _check_seconds(name: str, value: object) -> None:
+    if not isinstance(value, (int, float)) or isinstance(value, bool) or not 0 < value < float("inf"):
+        raise InvalidRequest(f"{name}: must be a number of seconds above 0, not {value!r}")
 
 
 def _check_count(name: str, value: object) -> None:

@@ -51,9 +51,10 @@ class LLM:
         integers of up to 16 bits), ``"w8a8"`` (activations of 8 bits: less exact), ``"int4"`` (a scale and a minimum
         for each group of 32; what a GGUF file has in Q4_0, Q4_1 or Q4_K stays what it is there), ``"fp32"``,
         ``"bf16"``; None for that of ``dtype``.
-    max_num_seqs, max_model_len, max_num_batched_tokens, block_size, kv_memory, kv_cache_dtype
-        How the engine runs: requests at once, tokens of a sequence, tokens of a step, tokens of a page, and memory and
-        type of keys and values; see :class:`~structgen.engine.options.EngineOptions`.
+    max_num_seqs, max_model_len, max_num_batched_tokens, block_size, kv_memory, kv_cache_dtype, grammar_timeout
+        How the engine runs: requests at once, tokens of a sequence, tokens of a step, tokens of a page, memory and type
+        of keys and values, seconds that a grammar may take to compile; see
+        :class:`~structgen.engine.options.EngineOptions`.
     call_format : str
         How this model writes tool calls: a plugin of the group ``structgen.call_formats``.
 
@@ -99,6 +100,7 @@ class LLM:
         block_size: int = 16,
         kv_memory: int | str | None = None,
         kv_cache_dtype: str = "auto",
+        grammar_timeout: float | None = 60.0,
         call_format: str = "hermes",
     ) -> None:
         # torch comes in here and not with the module: `import structgen` stays quick
@@ -120,6 +122,7 @@ class LLM:
             block_size=block_size,
             kv_memory=kv_memory,
             kv_cache_dtype=kv_cache_dtype,
+            grammar_timeout=grammar_timeout,
         )
         check_quantization(quantization)
         self.call_format = load_call_format(call_format)

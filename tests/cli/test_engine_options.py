@@ -39,6 +39,7 @@ def test_generate_runs_with_them(structgen: Run, tiny_folder: Path):
     [
         (("--quantization", "int3"), "quantization: 'int3' is not known"),
         (("--kv-memory", "much"), "kv_memory: expected a number of bytes above 0"),
+        (("--grammar-timeout", "0"), "grammar_timeout: must be a number of seconds above 0"),
         (("--max-model-len", "4000"), "max_model_len: the model takes 1024 tokens, and 4000 are asked for"),
         (("--max-model-len", "8"), "the prompt has "),
     ],

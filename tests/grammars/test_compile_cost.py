@@ -13,7 +13,8 @@ from structgen.errors import GrammarError
 from structgen.grammars import TokenVocabulary, compile_json_schema, compile_regex
 from structgen.grammars.automaton import table_memory
 from structgen.grammars.automaton.facts import literal_distances, literal_tokens
-from structgen.grammars.automaton.tables import FAR, SETS, STATES, Tables
+from structgen.grammars.automaton.growing_tables import Tables
+from structgen.grammars.automaton.tables import FAR, SETS, STATES
 from structgen.grammars.collector import collector_paused
 
 WORDS = [b"the", b"re", b"fore", b"there", b"aaaa", b"aaa"]

@@ -10,8 +10,9 @@ from vocabularies import BYTES, bytewise
 
 from structgen.errors import GrammarLimitExceeded
 from structgen.grammars import DEAD, TokenVocabulary, compile_gbnf, compile_json_schema
+from structgen.grammars.automaton.growing_tables import Tables
 from structgen.grammars.automaton.interior_store import InteriorStore
-from structgen.grammars.automaton.tables import C_WALKS, ITEMS, Tables
+from structgen.grammars.automaton.tables import C_WALKS, ITEMS
 
 ROWS = [
     "root ::= (w | x)+\nw ::= [a-c]{1,2}\nx ::= [a-c ]{1,2}",

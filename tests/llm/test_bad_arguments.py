@@ -56,6 +56,8 @@ def test_tools_are_a_list(tiny_llm, tools):
         ("/absent", {"max_num_batched_tokens": 8}, "max_num_batched_tokens: 8 is less than .* max_num_seqs=16"),
         ("/absent", {"block_size": None}, "block_size: "),
         ("/absent", {"kv_memory": "much"}, "kv_memory: .*'1GiB', not 'much'"),
+        ("/absent", {"grammar_timeout": 0}, "grammar_timeout: must be a number of seconds above 0, not 0"),
+        ("/absent", {"grammar_timeout": "1"}, "grammar_timeout: "),
         ("/absent", {"kv_cache_dtype": "int3"}, "kv_cache_dtype: 'int3' is not known; known are auto, float32"),
         ("/absent", {"call_format": 5}, "call_format: "),
     ],

@@ -122,6 +122,13 @@ def test_a_grammar_that_times_out_ends_its_own_request_while_others_are_answered
     assert settled(tiny_llm.client).kv_pages_held == 0
 
 
+def test_every_grammar_of_an_engine_has_the_time_that_it_gives(tiny_folder):
+    with LLM(tiny_folder, grammar_timeout=0.2) as llm:
+        with pytest.raises(GrammarLimitExceeded, match=r"timeout=0\.2 s"):
+            llm.generate("Hi", choice=SLOW, sampling_params=FEW)
+        assert llm.generate("Hi", choice=["yes"], sampling_params=FEW) == "yes"
+
+
 def test_a_stream_that_is_left_lets_its_pages_go_while_others_end(tiny_llm):
     expected = tiny_llm.generate("Ho", sampling_params=FEW)
     settled(tiny_llm.client)

@@ -6,6 +6,7 @@ import numpy as np
 
 from structgen.grammars.automaton._jit import Int32Array, compiled
 from structgen.grammars.automaton.determinize import next_state, rehash_states
+from structgen.grammars.automaton.growing_tables import Tables
 from structgen.grammars.automaton.string_keys import key_interval, key_label, key_others, key_rest, other_rest
 from structgen.grammars.automaton.string_records import rehash_strings
 from structgen.grammars.automaton.string_tables import StringTables
@@ -19,7 +20,6 @@ from structgen.grammars.automaton.tables import (
     S_FLAGS,
     STATES,
     OutOfRoom,
-    Tables,
     cell,
 )
 

@@ -15,6 +15,7 @@ from structgen.grammars.automaton._jit import Int32Array, Int32Table, Int64Array
 from structgen.grammars.automaton.analysis import analyse, callees
 from structgen.grammars.automaton.facts import Called, Facts, Lengths
 from structgen.grammars.automaton.fill import advance_token, fill_mask, fill_mask_within, fill_masks
+from structgen.grammars.automaton.growing_tables import Tables
 from structgen.grammars.automaton.growth import Growth
 from structgen.grammars.automaton.interior_store import InteriorStore
 from structgen.grammars.automaton.rule_book import RuleBook, base_of
@@ -55,7 +56,6 @@ from structgen.grammars.automaton.tables import (
     KeysWanted,
     OutOfRoom,
     RuleWanted,
-    Tables,
 )
 from structgen.grammars.expr import Rule
 

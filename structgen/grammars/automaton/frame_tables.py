@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 
 from structgen.grammars.automaton.facts import Called, Facts
+from structgen.grammars.automaton.growing_tables import Tables
 from structgen.grammars.automaton.tables import (
     ARRAYS,
     C_HAS_SETS,
@@ -22,7 +23,6 @@ from structgen.grammars.automaton.tables import (
     PLACES,
     WAYS,
     WORDS,
-    Tables,
 )
 from structgen.grammars.automaton.value_facts import element_tokens, member_tokens, other_tokens, value_tokens
 from structgen.grammars.covering import ENDLESS_CELL, key_cells

@@ -5,6 +5,7 @@ from __future__ import annotations
 from structgen.errors import GrammarLimitExceeded
 from structgen.grammars.automaton.determinize import rehash_states
 from structgen.grammars.automaton.frames import rehash_frames
+from structgen.grammars.automaton.growing_tables import Tables
 from structgen.grammars.automaton.registers import rehash_registers
 from structgen.grammars.automaton.spellings import rehash_extensions, rehash_spellings
 from structgen.grammars.automaton.stacks import rehash_sets
@@ -20,7 +21,6 @@ from structgen.grammars.automaton.tables import (
     SETS,
     SPELLINGS,
     STATES,
-    Tables,
 )
 
 __all__ = ["Growth"]

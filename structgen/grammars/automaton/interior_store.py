@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
+from string import ascii_lowercase, ascii_uppercase, digits
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
@@ -47,16 +48,17 @@ from structgen.grammars.automaton.interiors import (
     HEADER,
     ROOT,
 )
-from structgen.grammars.automaton.leaves import ANY_STRING, LEAVES
-from structgen.grammars.automaton.projections import (
+from structgen.grammars.automaton.kinds import (
     Kinds,
-    Projection,
     is_between,
     is_counted,
     kinds_of,
     kinds_of_any,
-    project,
+    kinds_of_sets,
+    place_of,
 )
+from structgen.grammars.automaton.leaves import ANY_STRING, LEAVES
+from structgen.grammars.automaton.projections import Projection, project
 from structgen.grammars.automaton.rings import collect_rings, leaf_within, ring_of
 from structgen.grammars.automaton.walk import Trie
 from structgen.grammars.byte_dfa import ByteDfa
@@ -85,6 +87,13 @@ _MOST_PROJECTIONS, _MOST_KINDS = 12, 1 << 10
 _NARROW, _ANY_NUMBER = 1 << 12, 1 << 60
 """With no more live nodes than this a walk of the vocabulary's own trie is short."""
 
+_SPACES = "\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000\ufeff"
+_BASES = (
+    ("abcdef", "ghijklmnopqrstuvwxyz", "ABCDEF", "GHIJKLMNOPQRSTUVWXYZ", digits, _SPACES, "\u2028\u2029"),
+    (ascii_lowercase, ascii_uppercase, digits, _SPACES, "\u2028\u2029"),
+)
+"""Characters that most automata do not tell apart: a projection by these is what theirs are made from."""
+
 
 class InteriorStore:
     """What compiled code reads of a vocabulary: the trie, the end tokens, and the interiors computed so far.
@@ -110,13 +119,18 @@ class InteriorStore:
         self._key_leaves: dict[tuple[Language, ...], int] = {}
         self.bases: dict[Rule | None, Base] = {}
         """What `rule_book.base_of` keeps here, by common rule."""
-        self._kinds: dict[int, Kinds | None] = {}  # by leaf
-        self._projections: dict[tuple[bytes, bytes], Projection | None] = {}
+        self._wide: set[int] = set()  # leaves of which some state was
+        self._kinds: dict[tuple[int, int], Kinds | None] = {}  # by leaf and place
+        self._projections: dict[tuple[bytes, bytes], tuple[Kinds, Projection | None]] = {}
         self._leaf_count, self._entries = LEAVES, 0
         self._work = np.empty((3, len(trie.tokens)), np.int32)
         self._words = (len(trie.starts) + 30) // 32
         self._head = self._header(ends)
         self._begin_anew(0)
+        self._whole = Projection(self._head, (trie.nodes, trie.children, trie.firsts, trie.tokens))
+        self._bases: list[tuple[Kinds, Projection | None]] = []
+        for kinds in map(kinds_of_sets, _BASES):
+            self._bases.append((kinds, project(self._finer_than(kinds), kinds)))
         self._seen_by(kinds_of_any())  # every grammar has strings, and most some with bounds on their length
 
     def _header(self, ends: Sequence[int]) -> Int32Array:
@@ -219,7 +233,7 @@ class InteriorStore:
     def _by_projection(self, tables: Memory, leaf: int, variant: int, state: int) -> Interior:
         """As `_collect`, of a projection where a walk of the vocabulary would take long."""
         own = self.snapshot[0]
-        if leaf not in self._kinds and not is_counted(tables, state):  # none of its states was wide
+        if leaf not in self._wide and not is_counted(tables, state):
             try:
                 return self._collect(tables, own, variant, 0, ROOT, state, _NARROW)
             except _TooWide:
@@ -233,11 +247,13 @@ class InteriorStore:
 
     def _projection(self, tables: Memory, leaf: int, state: int) -> Projection | None:
         """What the automaton of ``state`` sees of the vocabulary."""
-        if leaf not in self._kinds:
+        self._wide.add(leaf)
+        place = leaf, place_of(tables, state)
+        if place not in self._kinds:
             if len(self._kinds) == _MOST_KINDS:
                 self._kinds.clear()
-            self._kinds[leaf] = kinds_of(tables, state)
-        kinds = self._kinds[leaf]
+            self._kinds[place] = kinds_of(tables, state)
+        kinds = self._kinds[place]
         return None if kinds is None else self._seen_by(kinds)
 
     def _seen_by(self, kinds: Kinds) -> Projection | None:
@@ -246,11 +262,19 @@ class InteriorStore:
         if key in self._projections:
             known = self._projections.pop(key)
         else:
-            known = project(self._trie, self._head, kinds)
+            known = kinds, project(self._finer_than(kinds), kinds)
             if len(self._projections) == _MOST_PROJECTIONS:
                 del self._projections[next(iter(self._projections))]
         self._projections[key] = known
-        return known
+        return known[1]
+
+    def _finer_than(self, kinds: Kinds) -> Projection:
+        """The smallest trie known in which all is told apart that ``kinds`` tell apart."""
+        found = self._whole
+        for its, one in (*self._bases, *self._projections.values()):
+            if one is not None and len(one) < len(found) and kinds.are_all_told_by(its):
+                found = one
+        return found
 
     def _collect(
         self, tables: Memory, store: Memory, variant: int, trie: int, node: int, state: int, most: int = _ANY_NUMBER
@@ -293,7 +317,7 @@ class InteriorStore:
         inside, numbers, ends = self._room_for(trie)
         counts = np.zeros(4, np.int64)
         is_root = trie == 0 and node == ROOT and is_between(tables, state)
-        if is_root and (its in self._kinds or is_counted(tables, state)):  # else a walk of the vocabulary is short
+        if is_root and (its in self._wide or is_counted(tables, state)):  # else a walk of the vocabulary is short
             store = self._seen_from(tables, its, state)
         place = (leaf, variant, trie, node, state)
         while (runs := collect_rings(tables, store, *place, inside, numbers, ends, labels, counts)) < 0:

@@ -12,8 +12,9 @@ white space may follow.
 from __future__ import annotations
 
 from structgen.grammars.automaton._jit import Memory, inner
+from structgen.grammars.automaton.growing_tables import Tables
 from structgen.grammars.automaton.spelling import COST_BYTE
-from structgen.grammars.automaton.tables import FAR, N_WORDS, POOL, WORDS, Tables, cell
+from structgen.grammars.automaton.tables import FAR, N_WORDS, POOL, WORDS, cell
 from structgen.grammars.json_layout import Layout
 
 __all__ = [

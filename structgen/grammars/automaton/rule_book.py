@@ -12,6 +12,7 @@ import numpy as np
 from structgen.grammars.automaton.analysis import analyse
 from structgen.grammars.automaton.facts import Called, Facts, Lengths, meant
 from structgen.grammars.automaton.frame_tables import write_array, write_object
+from structgen.grammars.automaton.growing_tables import Tables
 from structgen.grammars.automaton.growth import Growth
 from structgen.grammars.automaton.interior_store import InteriorStore
 from structgen.grammars.automaton.layouts import FLEXIBLE, write_layout
@@ -46,7 +47,6 @@ from structgen.grammars.automaton.tables import (
     U_LEAF,
     U_NODE,
     U_STATE,
-    Tables,
 )
 from structgen.grammars.automaton.value_facts import can_spell, is_array_spellable, is_spellable
 from structgen.grammars.byte_dfa import ByteDfa
@@ -137,9 +137,7 @@ class RuleBook:
             self._lower_rule(number, one, depth)
         elif isinstance(one, ObjectValue):
             self._write(number, OBJECT_RULE, self._write_object(number, one.spec, depth))
-            self._tables[RULES][number, U_LEAF] = self._interiors.key_leaf(
-                tuple(other.keys for other in one.spec.others)
-            )
+            self._put(number, U_LEAF, self._interiors.key_leaf(tuple(other.keys for other in one.spec.others)))
         elif isinstance(one, ArrayValue):
             self._write(number, ARRAY_RULE, self._write_array(number, one.spec, depth))
         elif isinstance(one, StringValue):
@@ -154,7 +152,7 @@ class RuleBook:
         for number in itertools.count(first):
             if number == min(len(self.rules), _AHEAD):
                 break
-            if self.rules[number][1] < _AHEAD_DEPTH and int(self._tables[RULES][number, U_NODE]) < 0:
+            if self.rules[number][1] < _AHEAD_DEPTH and self._tables.get(RULES, number, U_NODE) < 0:
                 self.lower(number)
 
     def extended(self, keys: int, key: str) -> int:
@@ -169,7 +167,11 @@ class RuleBook:
 
     def _write(self, number: int, kind: int, written: int) -> None:
         self._publish_rules()
-        self._tables[RULES][number, [U_KIND, U_NODE]] = kind, written
+        self._put(number, U_KIND, kind)
+        self._put(number, U_NODE, written)
+
+    def _put(self, number: int, column: int, value: int) -> None:
+        self._tables.put(RULES, number, column, value)
 
     def _write_strings(self, number: int, language: Language) -> None:
         if language.texts is not None:
@@ -179,7 +181,8 @@ class RuleBook:
         self._write(number, STRING_RULE, self._strings.string(language, number))
         dfa = language.dfa
         leaf, values = (self._interiors.leaf(language), 0) if dfa is None else (self._interiors.leaf(dfa), len(dfa))
-        self._tables[RULES][number, [U_LEAF, U_FIRST]] = leaf, values
+        self._put(number, U_LEAF, leaf)
+        self._put(number, U_FIRST, values)
 
     def _write_lists(self, lists: Mapping[int, Language]) -> None:
         """Write lists of texts; all that are known together, as alternatives want one after the other."""
@@ -208,8 +211,8 @@ class RuleBook:
         states[:, S_RULE] = number
         states[:, S_ROW] = np.arange(row, row + size)
         self._tables.set_count(N_STATES, state + size)
-        self._tables[RULES][number, [U_NODE, U_STATE, U_FIRST]] = 0, state, state
-        self._tables[RULES][number, U_LEAF] = self._interiors.leaf(dfa)
+        for column, value in ((U_NODE, 0), (U_STATE, state), (U_FIRST, state), (U_LEAF, self._interiors.leaf(dfa))):
+            self._put(number, column, value)
 
     def _numbered(self, depth: int) -> Callable[[Called], int]:
         """What gives the number of a rule or value inside ``depth`` objects and arrays, where that matters to it."""
@@ -262,9 +265,9 @@ class RuleBook:
         self._publish_bytesets()
         self._publish_rules()
         reads_bytes_only = all(node.kind not in (CALL, TOKEN) for node in lowering.nodes)
-        self._tables[RULES][number, U_FIRST] = first
-        self._tables[RULES][number, U_LEAF] = self._interiors.leaf(rule.body) if reads_bytes_only else 0
-        self._tables[RULES][number, U_NODE] = entry
+        self._put(number, U_FIRST, first)
+        self._put(number, U_LEAF, self._interiors.leaf(rule.body) if reads_bytes_only else 0)
+        self._put(number, U_NODE, entry)
 
     def _publish_bytesets(self) -> None:
         """Write the byte sets that lowering has numbered since."""

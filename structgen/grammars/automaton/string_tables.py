@@ -10,6 +10,7 @@ from copy import copy
 import numpy as np
 
 from structgen.grammars.automaton._jit import Int32Array
+from structgen.grammars.automaton.growing_tables import Tables
 from structgen.grammars.automaton.string_costs import nearest_ends, spelling_costs, weight_of
 from structgen.grammars.automaton.string_lengths import StateLengths, lengths_of
 from structgen.grammars.automaton.string_products import product, sizes
@@ -56,7 +57,6 @@ from structgen.grammars.automaton.tables import (
     T_MASK_2,
     TEXTS,
     VALUES,
-    Tables,
 )
 from structgen.grammars.char_dfa import CharDfa
 from structgen.grammars.language import NOTHING, Language
@@ -219,9 +219,9 @@ class StringTables:
         )
 
     def _machine(self, fields: dict[int, int]) -> int:
-        row = np.zeros((1, self._tables[MACHINES].shape[1]), np.int32)
-        row[0, list(fields)] = list(fields.values())
-        return self._append(MACHINES, N_MACHINES, row)
+        row = [fields.get(column, 0) for column in range(self._tables[MACHINES].shape[1])]
+        self._make_room(MACHINES, self._tables.count(N_MACHINES) + 1)
+        return self._tables.append(MACHINES, N_MACHINES, [row])
 
     def _texts(self, texts: Texts) -> dict[int, int]:
         rows = np.array(texts.rows)

@@ -5,12 +5,13 @@ from __future__ import annotations
 import mmap
 import sys
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
 from structgen.grammars.automaton._jit import Int32Array
 
-__all__ = ["give_back", "reserve"]
+__all__ = ["Template", "give_back", "reserve"]
 
 _NO_SWAP = 0x4000 if sys.platform == "linux" else 0
 """``MAP_NORESERVE``, which Python names from 3.13 on."""
@@ -19,18 +20,43 @@ _KEPT, _KEPT_BYTES = 8, 4 << 20
 """So many reserves are kept, each if no more of it was written. A page that the system gives anew costs 3 us where it
 is virtual itself, and a small grammar needs 150 of them; to clear them takes 20 us."""
 
-_free: list[Int32Array] = []
+
+class Template(NamedTuple):
+    """What memory begins with, instead of zeros."""
+
+    memory: Int32Array
+    fixed: slice
+    """Of ``memory``: what stays as it is in whatever begins so; it is there already where memory is used again."""
+    first: tuple[slice, ...]
+    """Of ``memory``: all else that is not zero."""
+
+    def written_to(self, memory: Int32Array, *, has_fixed: bool) -> Int32Array:
+        """``memory``, zeros but for what is fixed where it has that, so that it begins so."""
+        for one in self.first if has_fixed else (self.fixed, *self.first):
+            memory[one] = self.memory[one]
+        return memory
 
 
-def reserve(size: int) -> Int32Array:
-    """``size`` zeros, most of which take no memory until they are written."""
+_free: list[tuple[Int32Array, Template | None]] = []
+
+
+def reserve(size: int, template: Template | None = None) -> Int32Array:
+    """``size`` zeros, or what ``template`` says, most of which take no memory until they are written."""
     while _free:
         try:
-            memory = _free.pop()
+            memory, its = _free.pop()
         except IndexError:  # another thread was first
             break
-        if len(memory) == size:
-            return memory
+        if len(memory) != size:
+            continue
+        if its is not None and its is not template:
+            memory[its.fixed] = 0
+        return memory if template is None else template.written_to(memory, has_fixed=its is template)
+    memory = _new(size)
+    return memory if template is None else template.written_to(memory, has_fixed=False)
+
+
+def _new(size: int) -> Int32Array:
     if not hasattr(mmap, "MAP_ANONYMOUS"):
         return np.zeros(size, np.int32)
     region = mmap.mmap(-1, 4 * size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _NO_SWAP)
@@ -39,15 +65,17 @@ def reserve(size: int) -> Int32Array:
     return np.frombuffer(region, np.int32)
 
 
-def give_back(memory: Int32Array, used: Sequence[slice]) -> None:
+def give_back(memory: Int32Array, used: Sequence[slice], template: Template | None) -> None:
     """Keep ``memory`` for the next who reserves as much; nobody else may hold it.
 
     Parameters
     ----------
     used : sequence of slice
-        All of it that may have been written.
+        All of it that may have been written, but for what is fixed in ``template``.
+    template : Template or None
+        What it began with.
     """
     if len(_free) < _KEPT and 4 * sum(one.stop - one.start for one in used) <= _KEPT_BYTES:
         for one in used:
             memory[one] = 0
-        _free.append(memory)
+        _free.append((memory, template))

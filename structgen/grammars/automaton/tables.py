@@ -11,25 +11,17 @@ lays the tables out anew, larger, and calls again; what had been built is still 
 
 from __future__ import annotations
 
-import itertools
-import sys
-from array import array
-from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-import numpy as np
-
-from structgen.errors import GrammarLimitExceeded
-from structgen.grammars.automaton._jit import Int32Array, Memory, fixed, inlined, inner, load, store
-from structgen.grammars.automaton.table_memory import give_back, reserve
-from structgen.grammars.limits import checkpoint
+from structgen.grammars.automaton._jit import Memory, fixed, inlined, inner, load, store
 
 __all__ = [
+    "TABLES",
     "InteriorWanted",
     "KeysWanted",
     "OutOfRoom",
     "RuleWanted",
-    "Tables",
+    "Table",
     "cell",
     "get_count",
     "put",
@@ -54,7 +46,9 @@ class InteriorWanted(Exception):
     """A mask needs an interior that nobody has computed yet; see `interiors` and the counts `C_WANTED_TRIE` and on."""
 
 
-class _Table(NamedTuple):
+class Table(NamedTuple):
+    """What a table is; all its values are int32."""
+
     columns: int
     rows: int
     kept: bool = True
@@ -80,67 +74,49 @@ N_LINKS, N_JOBS, C_WANTED_LEAF, C_WANTED_TRIE, C_WANTED_NODE, C_WANTED_STATE = r
 C_GENERATION, C_BLANK, C_DONE, N_CLOSERS, N_EXCEPTIONS, C_FIRST_EXCEPTION, C_END_EXCEPTION, C_LONGEST = range(70, 78)
 C_WANTED_VARIANT, C_WANTED_VARIANT_2, C_BASE_MASK, N_MASKS, C_FILLED, C_WALKS = range(78, 84)
 
-_TABLES = {
-    COUNTS: _Table(1, 84),
-    NODES: _Table(6, 1024),
-    BYTESETS: _Table(8, 32),
-    RULES: _Table(5, 32),
-    STATES: _Table(12, 512),
-    TRANSITIONS: _Table(256, 256, used=N_ROWS),
-    STATE_NODES: _Table(1, 2048),
-    CALLS: _Table(2, 256),
-    STATE_HASH: _Table(1, 1024, kept=False),
-    SETS: _Table(4, 512),
-    ITEMS: _Table(2, 1024),
-    SET_HASH: _Table(1, 1024, kept=False),
-    MEMO: _Table(3, 2048, kept=False),
-    NODE_WORK: _Table(2, 1024),
-    STATE_WORK: _Table(5, 512),
-    OBJECTS: _Table(16, 16),
-    NAMES: _Table(4, 64),
-    OTHERS: _Table(6, 16),
-    ARRAYS: _Table(8, 16),
-    PLACES: _Table(4, 32),
-    WAYS: _Table(3, 32),
-    WORDS: _Table(1, 1024),
-    REGISTERS: _Table(11, 256),
-    REGISTER_HASH: _Table(1, 512, kept=False),
-    FRAME_HASH: _Table(1, 1024, kept=False),
-    SPELLINGS: _Table(2, 512),
-    SPELLING_HASH: _Table(1, 1024, kept=False),
-    EXTENSIONS: _Table(3, 16),
-    EXTENSION_HASH: _Table(1, 32, kept=False),
-    POOL: _Table(1, 4096),
-    TEXTS: _Table(6, 128),
-    VALUES: _Table(9, 64),
-    INTERVALS: _Table(3, 256),
-    MACHINES: _Table(17, 8),
-    RECORDS: _Table(13, 512),
-    RECORD_HASH: _Table(1, 1024, kept=False),
-    LINKS: _Table(7, 256, kept=False),
-    JOBS: _Table(5, 64),
-    CLOSERS: _Table(2, 128),
-    EXCEPTIONS: _Table(2, 128),
-    MASKS: _Table(2, 16384, used=N_MASKS),
+TABLES = {
+    COUNTS: Table(1, 84),
+    NODES: Table(6, 1024),
+    BYTESETS: Table(8, 32),
+    RULES: Table(5, 32),
+    STATES: Table(12, 512),
+    TRANSITIONS: Table(256, 256, used=N_ROWS),
+    STATE_NODES: Table(1, 2048),
+    CALLS: Table(2, 256),
+    STATE_HASH: Table(1, 1024, kept=False),
+    SETS: Table(4, 512),
+    ITEMS: Table(2, 1024),
+    SET_HASH: Table(1, 1024, kept=False),
+    MEMO: Table(3, 2048, kept=False),
+    NODE_WORK: Table(2, 1024),
+    STATE_WORK: Table(5, 512),
+    OBJECTS: Table(16, 16),
+    NAMES: Table(4, 64),
+    OTHERS: Table(6, 16),
+    ARRAYS: Table(8, 16),
+    PLACES: Table(4, 32),
+    WAYS: Table(3, 32),
+    WORDS: Table(1, 1024),
+    REGISTERS: Table(11, 256),
+    REGISTER_HASH: Table(1, 512, kept=False),
+    FRAME_HASH: Table(1, 1024, kept=False),
+    SPELLINGS: Table(2, 512),
+    SPELLING_HASH: Table(1, 1024, kept=False),
+    EXTENSIONS: Table(3, 16),
+    EXTENSION_HASH: Table(1, 32, kept=False),
+    POOL: Table(1, 4096),
+    TEXTS: Table(6, 128),
+    VALUES: Table(9, 64),
+    INTERVALS: Table(3, 256),
+    MACHINES: Table(17, 8),
+    RECORDS: Table(13, 512),
+    RECORD_HASH: Table(1, 1024, kept=False),
+    LINKS: Table(7, 256, kept=False),
+    JOBS: Table(5, 64),
+    CLOSERS: Table(2, 128),
+    EXCEPTIONS: Table(2, 128),
+    MASKS: Table(2, 16384, used=N_MASKS),
 }
-_ROOM = 64
-"""A table has room for so many times its rows."""
-_COUNTED = {table: its.used for table, its in _TABLES.items() if its.used is not None}
-_FIRST_ROWS = {table: its.rows for table, its in _TABLES.items()}
-_FIRST_ROOM = {table: its.rows * _ROOM for table, its in _TABLES.items()}
-_MOST_WORDS = (1 << 31) - (1 << 16)
-_STRIDE = 1 << 15
-"""So many rows are written between two looks at the limits."""
-
-_GROW_TOGETHER = (
-    {NODES, NODE_WORK},
-    {STATES, STATE_HASH, STATE_WORK, FRAME_HASH},
-    {RECORDS, RECORD_HASH},
-    {SETS, SET_HASH},
-    {REGISTERS, REGISTER_HASH},
-    {SPELLINGS, SPELLING_HASH},
-    {EXTENSIONS, EXTENSION_HASH},
-)
 
 # NODES: nodes of the NFAs. BYTES and TOKEN read a symbol, CALL a rule; SPLIT goes both ways; FINAL ends the rule.
 BYTES, TOKEN, CALL, SPLIT, FINAL = range(5)
@@ -249,165 +225,10 @@ FAR = 1 << 28
 """A distance that no text bridges; the sum of a few stays within int32."""
 
 
-class Tables:
-    """The tables of one automaton.
-
-    Each lies in room of its own for many times its rows, which the system gives memory where it is written: growing
-    moves nothing until that is used up. Views are good as long as the tables are held.
-
-    Parameters
-    ----------
-    base : Tables, optional
-        What to begin with: the rows are copied.
-
-    Attributes
-    ----------
-    memory : int32 array
-        All of them. Replaced where a table outgrows its room, by one that holds all that the old one held, so rows that
-        a thread knows of may be read at any time.
-    """
-
-    def __init__(self, base: Tables | None = None) -> None:
-        self._rows: dict[int, int] = dict(_FIRST_ROWS if base is None else base._rows)
-        self._room: dict[int, int] = dict(_FIRST_ROOM if base is None else base._room)
-        self._use(*self._lay_out())
-        if base is None:
-            self._begin()
-        else:
-            for place in base._spans():
-                self.memory[place] = base.memory[place]
-            self._whole = base._whole
-
-    def _begin(self) -> None:
-        self.set_count(N_STATES, CLOSED + 1)
-        self.set_count(N_REGISTERS, 1)
-        self.set_count(N_WORDS, 1)
-        self.set_count(N_SPELLINGS, 1)
-        self.set_count(N_EXTENSIONS, 1)
-        self[STATES][CLOSED, S_FLAGS] = F_FINAL
-        self.set_count(N_SETS, BOTTOM + 1)
-        self.set_count(N_ITEMS, 1)
-        self[SETS][NOTHING] = (0, 0, FAR, 0)
-        self[SETS][BOTTOM] = (0, 1, 0, 0)
-
-    def __getitem__(self, table: int) -> Int32Array:
-        """The rows of ``table``, int32[rows, columns], a view."""
-        memory, offsets, views = self._layout  # one read: another thread may put another there
-        view = views.get(table)
-        if view is None:
-            rows, columns, offset = int(memory[3 * table + 2]), _TABLES[table].columns, offsets[table]
-            view = views[table] = np.reshape(memory[offset : offset + rows * columns], (rows, columns))
-        return view
-
-    def _use(self, memory: Int32Array, offsets: list[int]) -> None:
-        self.memory = memory
-        self.address: Memory = int(memory.ctypes.data)
-        """What compiled functions take; good until the tables grow."""
-        self._layout: tuple[Int32Array, list[int], dict[int, Int32Array]] = memory, offsets, {}
-        self._whole: list[slice] | None = None
-        self._numbers = memory.data  # numpy takes ten times as long for a few numbers
-
-    def count(self, place: int) -> int:
-        """One of the counts."""
-        number: int = self._numbers[3 * len(_TABLES) + place]
-        return number
-
-    def set_count(self, place: int, value: int) -> None:
-        """Set one of the counts."""
-        self._numbers[3 * len(_TABLES) + place] = value
-
-    def append(self, table: int, count: int, rows: Sequence[Sequence[int]]) -> int:
-        """Write ``rows`` behind those of ``table`` that ``count`` counts; returns the number of the first."""
-        first, columns = self.count(count), _TABLES[table].columns
-        if not rows:
-            return first
-        self.make_room(table, first + len(rows))
-        for begin in range(0, len(rows), _STRIDE):
-            checkpoint()
-            numbers = array("i", itertools.chain.from_iterable(rows[begin : begin + _STRIDE]))
-            place = self._layout[1][table] + (first + begin) * columns
-            self._numbers[place : place + len(numbers)] = numbers
-        self.set_count(count, first + len(rows))
-        return first
-
-    def make_room(self, table: int, rows: int) -> None:
-        """Grow ``table`` until it has room for ``rows`` rows; for tables without a hash."""
-        if rows > self._rows[table]:
-            self.grow(table, rows)
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of the rows that there are, but for the cache `MASKS`, which takes 128 KiB at most."""
-        return 4 * sum(its.columns * self._rows[table] for table, its in _TABLES.items() if table != MASKS)
-
-    def grow(self, table: int, rows: int = 0) -> None:
-        """Double ``table`` and what grows with it until it has ``rows``; the hash tables among them are empty then."""
-        growing = next((group for group in _GROW_TOGETHER if table in group), {table})
-        doublings = max(1, (-(-rows // self._rows[table]) - 1).bit_length())
-        for one in growing:
-            self._rows[one] <<= doublings
-        if all(self._rows[one] <= self._room[one] for one in growing):
-            for one in growing:
-                if not _TABLES[one].kept:
-                    self[one][:] = 0
-                self.memory[3 * one + 2] = self._rows[one]
-            self._layout, self._whole = (self.memory, self._layout[1], {}), None
-            return
-        self._room = self._room_with(growing)
-        memory, offsets = self._lay_out()
-        for one, its in _TABLES.items():
-            if its.kept or one not in growing:
-                old = np.reshape(self[one], -1)
-                memory[offsets[one] : offsets[one] + len(old)] = old
-        self._use(memory, offsets)  # last: other threads read without the lock
-
-    def _room_with(self, growing: set[int]) -> dict[int, int]:
-        """Room for the rows of those that grow and for as many times these as addresses of 31 bits allow."""
-        for times in (_ROOM, _ROOM // 8, 1):
-            room = self._room | {one: self._rows[one] * times for one in growing}
-            if sum(its.columns * room[table] for table, its in _TABLES.items()) < _MOST_WORDS:
-                return room
-        raise GrammarLimitExceeded("the automaton's tables are as large as they may be; simplify the grammar")
-
-    def _spans(self) -> list[slice]:
-        """What may have been written."""
-        spans = self._whole
-        if spans is None:
-            places = zip(_TABLES.items(), self._layout[1], strict=True)
-            spans = self._whole = [
-                slice(offset, offset + its.columns * self._rows[table])
-                for (table, its), offset in places
-                if its.used is None
-            ]
-        return [slice(0, 3 * len(_TABLES)), *spans, *(self._used(table, count) for table, count in _COUNTED.items())]
-
-    def _used(self, table: int, count: int) -> slice:
-        offset = self._layout[1][table]
-        return slice(offset, offset + _TABLES[table].columns * self.count(count))
-
-    def _lay_out(self) -> tuple[Int32Array, list[int]]:
-        """Memory with its header, and where each table begins."""
-        header, offset = [0] * (3 * len(_TABLES)), 3 * len(_TABLES)
-        for table, its in _TABLES.items():
-            header[3 * table : 3 * table + 3] = offset, its.columns, self._rows[table]
-            offset += its.columns * self._room[table]
-        memory = reserve(offset)
-        memory[: len(header)] = header
-        return memory, header[::3]
-
-    def __del__(self, is_finalizing: Callable[[], bool] = sys.is_finalizing) -> None:
-        memory = getattr(self, "memory", None)
-        if memory is None or is_finalizing():  # there was none to be had; or this module is gone already
-            return
-        spans = self._spans()
-        del self.memory, self._layout, self._numbers
-        give_back(memory, spans)
-
-
 def _place(m: Memory, table: Any, row: int, column: int) -> int:
     is_known = isinstance(table, int)
-    columns = _TABLES[table].columns if is_known else fixed(m, 3 * table + 1)
-    offset = 3 * len(_TABLES) if is_known and table == COUNTS else fixed(m, 3 * table)
+    columns = TABLES[table].columns if is_known else fixed(m, 3 * table + 1)
+    offset = 3 * len(TABLES) if is_known and table == COUNTS else fixed(m, 3 * table)
     return offset + row * columns + column
 
 
