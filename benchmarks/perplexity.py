@@ -69,8 +69,10 @@ def measure(model: str, count: int) -> list[dict[str, object]]:
 
 def pieces_of(loaded: LoadedModel, count: int) -> list[np.ndarray]:
     text = "\n\n".join(topics[name] for name in sorted(topics))
+    begin = np.array(loaded.tokenizer.encode("").ids, np.int32)  # what the model expects before a text
     tokens = np.array(loaded.tokenizer.encode(text[: 8 * count * PIECE], add_special_tokens=False).ids, np.int32)
-    return list(tokens[: count * PIECE].reshape(count, PIECE))
+    size = PIECE - len(begin)
+    return [np.concatenate((begin, piece)) for piece in tokens[: count * size].reshape(count, size)]
 
 
 def perplexity(loaded: LoadedModel, weights: str, kv: str, pieces: list[np.ndarray]) -> float:
