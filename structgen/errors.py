@@ -9,6 +9,7 @@
     │   │   ├── UnsupportedSchema    a keyword that cannot be held exactly
     │   │   └── UnsatisfiableSchema  no text can match
     │   ├── InvalidGrammar           a source or an option is not what the front end takes
+    │   ├── UnsupportedGrammar       well formed, but a rule or terminal cannot be held exactly
     │   ├── InvalidRegex             malformed, or not a regular language
     │   │   └── UnsupportedRegex     well formed, but it cannot be held
     │   ├── EmptyLanguage            no text can match a grammar that is no schema
@@ -41,6 +42,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from typing_extensions import Self
+
 __all__ = [
     "AnswerCut",
     "AnswerError",
@@ -70,6 +73,7 @@ __all__ = [
     "StructgenError",
     "ToolError",
     "UnsatisfiableSchema",
+    "UnsupportedGrammar",
     "UnsupportedModel",
     "UnsupportedRegex",
     "UnsupportedSchema",
@@ -102,6 +106,10 @@ class SchemaError(GrammarError):
 
     def __str__(self) -> str:
         return f"{type(self).__name__} at {self.pointer or 'the root'}: {self.why}"
+
+    def below(self, pointer: str) -> Self:
+        """The same error where the schema stands at ``pointer`` in something larger."""
+        return type(self)(pointer + self.pointer, *self.args[1:])
 
 
 class InvalidSchema(SchemaError):
@@ -136,6 +144,10 @@ class UnsupportedSchema(SchemaError):
 
 class InvalidGrammar(GrammarError, ValueError):
     """A grammar's source or an option is not what its front end takes."""
+
+
+class UnsupportedGrammar(GrammarError):
+    """A grammar is well formed, but one of its rules or terminals, which is named, cannot be held exactly."""
 
 
 class InvalidRegex(GrammarError):

@@ -137,8 +137,8 @@ def distributions_of(modules: Iterable[str]) -> set[str]:
     return {distribution_name(owners[module][0]) for module in modules}
 
 
-# Declared before they are imported: for context-free grammars, and kernels.
-AHEAD = {"interegular", "lark", "triton"}
+# Declared before they are imported: for kernels, and what Lark checks patterns with.
+AHEAD = {"interegular", "triton"}
 # Asked for by an extra, and by name where it is missing.
 OPTIONAL = {"transformers"}
 

@@ -23,7 +23,7 @@ REFUSED_STATUS = 1
 def check(
     schema: Annotated[
         str | None,
-        typer.Argument(metavar="SCHEMA", help="File of a JSON Schema or '-', or NAME.gbnf."),
+        typer.Argument(metavar="SCHEMA", help="File of a schema or structural tag, '-', NAME.gbnf or NAME.lark."),
     ] = None,
     instance: Annotated[
         str | None,
@@ -59,7 +59,7 @@ def check(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """Say whether a JSON Schema, pattern or GBNF grammar compiles, what it costs, and whether a text is valid under it.
+    """Say whether a schema, structural tag, pattern or grammar compiles, its cost, and whether a text is valid.
 
     Exit status 1 where the schema does not compile or the text is not accepted: what is printed says where and why.
     """
@@ -99,15 +99,25 @@ def _question(
     given = dict(map(_option, options))
     if regex is not None:
         name, spec = f"--regex {regex}", GrammarSpec("regex", regex, given)
-    elif str(schema).endswith(".gbnf"):
-        name, spec = str(schema), GrammarSpec("gbnf", _decoded(str(schema), _read(str(schema))), given)
+    elif (kind := Path(str(schema)).suffix.removeprefix(".")) in ("gbnf", "lark"):
+        name = str(schema)
+        given = {"name": name} | given if kind == "lark" else given
+        spec = GrammarSpec(kind, _decoded(name, _read(name)), given)
     else:
         name = "standard input" if schema == "-" else str(schema)
-        spec = GrammarSpec("json_schema", _parsed(name, _read(str(schema))), given)
+        source = _parsed(name, _read(str(schema)))
+        spec = GrammarSpec("structural_tag" if _is_structural_tag(source) else "json_schema", source, given)
     if instance is None:
         return Question(name, spec, "--text", None if text is None else text.encode("utf-8", "surrogateescape"))
     found = _read(instance)
     return Question(name, spec, "standard input" if instance == "-" else instance, found.removesuffix(b"\n"))
+
+
+def _is_structural_tag(source: Any) -> bool:
+    """Whether it is one, in either form, and no schema: these have no such type, and no such keywords."""
+    return isinstance(source, dict) and (
+        source.get("type") == "structural_tag" or {"structures", "triggers"} <= {*source}
+    )
 
 
 def _option(given: str) -> tuple[str, Any]:

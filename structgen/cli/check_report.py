@@ -18,7 +18,13 @@ __all__ = ["Question", "Report"]
 SHOWN = 120
 """Characters that a line shows of texts which may be of any length."""
 
-_WARM_UP = {"json_schema": {"type": "null"}, "regex": "a", "gbnf": "root ::= [a]"}
+_WARM_UP = {
+    "json_schema": {"type": "null"},
+    "regex": "a",
+    "gbnf": "root ::= [a]",
+    "lark": "start: /a/",
+    "structural_tag": {"format": {"type": "any_text"}},
+}
 """Compiled first, so that times are those of compiling and not of importing the compiler."""
 
 
@@ -98,6 +104,8 @@ class Report:
 
     def judge(self) -> None:
         """Check the text, if there is one."""
+        from structgen.grammars.sampling import has_special_tokens
+
         automaton, text = self._automaton, self._question.text
         if automaton is None or text is None:
             return
@@ -107,7 +115,9 @@ class Report:
             self.good = False
             if verdict.refusal:  # the grammar accepts it, and the verdict says what the validator does not
                 return
-            self._ending, spec = automaton.ending(text[: verdict.at]), self._question.spec
+            spec = self._question.spec
+            if not has_special_tokens(automaton.start):  # which have no text to show
+                self._ending = automaton.ending(text[: verdict.at])
             if spec.kind == "json_schema":
                 self._opinion = second_opinion(spec.source, spec.options, text, verdict.path)
 

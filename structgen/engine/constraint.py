@@ -70,10 +70,13 @@ class GrammarConstraint(Constraint):
         self._looked_at, self._after = -1, self._state  # the token that `fits` was last asked for, and the state behind
         self._end_mask = end_mask
         self._row = np.zeros_like(end_mask)
+        self._row_of: int | None = None  # the state whose mask it is
 
     @override
     def mask(self) -> Mask | None:
-        self._matcher.fill_mask(self._state, self._row)
+        if self._row_of != self._state:
+            self._matcher.fill_mask(self._state, self._row)
+            self._row_of = self._state
         return self._row
 
     @override
@@ -83,6 +86,7 @@ class GrammarConstraint(Constraint):
 
     @override
     def mask_within(self, budget: int) -> Mask | None:
+        self._row_of = None
         return self._row if self._matcher.fill_mask_within(self._state, self._row, budget) else None
 
     @override
@@ -93,7 +97,9 @@ class GrammarConstraint(Constraint):
 
     @override
     def forced_tokens(self) -> Sequence[int]:
-        return self._matcher.forced_tokens(self._state)
+        forced, after = self._matcher.forced_path(self._state, self._row)
+        self._row_of = None if self._matcher.is_accepting(after) else after
+        return forced
 
     @override
     def is_complete(self) -> bool:
@@ -103,7 +109,7 @@ class GrammarConstraint(Constraint):
     def must_end(self) -> bool:
         if not self._matcher.is_accepting(self._state):
             return False
-        self._matcher.fill_mask(self._state, self._row)
+        self.mask()
         return not np.any(self._row & ~self._end_mask)
 
     @override

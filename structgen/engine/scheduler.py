@@ -126,10 +126,10 @@ class Scheduler:
 
     def schedule(self) -> Plan:
         """Decide on the next step. It has a row at least while there is any task."""
-        preempted = self._admit()
+        copies: list[PageCopy] = []
+        preempted = self._admit(copies)
         lengths = self._policies.share.split(self._running, self._budget)
         rows: dict[Task, Row] = {}
-        copies: list[PageCopy] = []
         for task in sorted(lengths, key=self._policies.order.key):
             length = min(lengths[task], _SCORED_AT_ONCE) if task.scores_prompt else lengths[task]
             gave_way = self._extend(task, length, rows, copies)
@@ -177,7 +177,7 @@ class Scheduler:
             gave_way.append(victim)
         return gave_way
 
-    def _admit(self) -> list[Task]:
+    def _admit(self, copies: list[PageCopy]) -> list[Task]:
         """Start waiting tasks in order, as far as places and pages go; who joins another is passed over."""
         preempted: list[Task] = []
         place = 0
@@ -186,7 +186,7 @@ class Scheduler:
             if self._joins(task):
                 place += 1
                 continue
-            while not self._start(task):
+            while not self._start(task, copies):
                 below = self._policies.victim.below(task, self._running)
                 if not below:
                     return preempted
@@ -210,16 +210,18 @@ class Scheduler:
         task.state = TaskState.JOINING if joins else TaskState.WAITING
         return joins
 
-    def _start(self, task: Task) -> bool:
+    def _start(self, task: Task, copies: list[PageCopy]) -> bool:
         if len(self._running) >= self._max_num_seqs:
             return False
-        if not self._kv.open(task.sequence, from_scratch=task.scores_prompt):
+        made = self._kv.open(task.sequence, from_scratch=task.scores_prompt)
+        if made is None:
             return False
         # Those that run grow by a page now and then. Who gave way before asks for more room than it had, or it would
         # give way again at once.
         if self._running and self._kv.available < len(self._running) * (1 + task.preemptions):
             self._kv.release(task.sequence)
             return False
+        copies += made
         if not task.preemptions:
             task.cached_tokens = min(task.sequence.computed, task.prompt_tokens)
         task.state = TaskState.RUNNING

@@ -5,12 +5,14 @@ from structgen.grammars.background import CompileFuture, compile_in_background
 from structgen.grammars.choice import compile_choice
 from structgen.grammars.gbnf import compile_gbnf
 from structgen.grammars.json_schema import check_openai_strict, compile_json_schema
+from structgen.grammars.lark import compile_lark
 from structgen.grammars.limits import Limits
 from structgen.grammars.mask_pool import ALL_TOKENS, NO_TOKENS, MaskPool
 from structgen.grammars.matcher import DEAD, FINISHED, Explanation, Matcher
 from structgen.grammars.recipe import Recipe
 from structgen.grammars.regex import compile_regex
 from structgen.grammars.relaxation import Refusal, Relaxation, SchemaRelaxed
+from structgen.grammars.structural_tag import compile_structural_tag
 from structgen.grammars.token_automaton import Stats, TokenAutomaton
 from structgen.grammars.verdict import Verdict
 from structgen.grammars.vocabulary import TokenVocabulary
@@ -38,6 +40,8 @@ __all__ = [
     "compile_gbnf",
     "compile_in_background",
     "compile_json_schema",
+    "compile_lark",
     "compile_regex",
+    "compile_structural_tag",
     "warm_up",
 ]

@@ -129,10 +129,21 @@ class Rule:
     is_common : bool
         Whether it is one of a few that many grammars call, made once in a process: what automata need to know of it is
         worked out once for a vocabulary.
+    is_shared : bool
+        Whether it is a whole grammar that stands in others: it calls nothing of theirs, and its facts are worked out
+        once for a vocabulary.
     """
 
-    def __init__(self, name: str, define: Callable[[], Expr], pointer: str = "", *, is_common: bool = False) -> None:
-        self.name, self.pointer, self.is_common = name, pointer, is_common
+    def __init__(
+        self,
+        name: str,
+        define: Callable[[], Expr],
+        pointer: str = "",
+        *,
+        is_common: bool = False,
+        is_shared: bool = False,
+    ) -> None:
+        self.name, self.pointer, self.is_common, self.is_shared = name, pointer, is_common, is_shared
         self._define = define
         self._body: Expr | None = None
 

@@ -12,7 +12,7 @@ import numpy as np
 from structgen.errors import MatcherClosed
 from structgen.grammars.automaton import StackAutomaton
 from structgen.grammars.automaton._jit import Int32Array
-from structgen.grammars.automaton.fill import NO_TOKEN
+from structgen.grammars.automaton.fill import NO_TOKEN, only_token
 from structgen.grammars.automaton.tables import FAR
 from structgen.grammars.automaton.walk import NO_BUDGET
 from structgen.grammars.limits import too_many_states
@@ -215,16 +215,20 @@ class Matcher:
 
     def forced_tokens(self, state: int) -> list[int]:
         """The tokens that must come next, while exactly one is allowed; end tokens are not among them."""
-        row = np.empty(self._words, np.int32)
+        row: Int32Array = np.empty(self._words, np.int32)
+        return self.forced_path(state, row)[0]
+
+    def forced_path(self, state: int, row: Int32Array) -> tuple[list[int], int]:
+        """As `forced_tokens`, and the state after them; ``row``, int32[words], has its mask, unless it may end."""
         forced: list[int] = []
         while state > FINISHED and not self.is_accepting(state):
             self.fill_mask(state, row)
-            allowed = _only_bit(row)
-            if allowed is None:
+            allowed = only_token(row)
+            if allowed < 0:
                 break
             forced.append(allowed)
             state = self.advance(state, allowed)
-        return forced
+        return forced, state
 
     def forced_bytes(self, state: int) -> bytes:
         """The bytes that must come next, across token borders."""
@@ -300,12 +304,3 @@ class Matcher:
             return None
         following = self._stacks.next_bytes(state)
         return following[0] if len(following) == 1 else None
-
-
-def _only_bit(row: Int32Array) -> int | None:
-    """The index of the only bit set, ``None`` where there are more or none."""
-    words = np.flatnonzero(row)
-    if len(words) != 1:
-        return None
-    word = int(row[words[0]]) & 0xFFFFFFFF
-    return int(words[0]) * 32 + word.bit_length() - 1 if word & (word - 1) == 0 else None

@@ -136,6 +136,11 @@ class TokenAutomaton:
         return f"TokenAutomaton({stacks.states:,} states, {stacks.nbytes:,} bytes)"
 
     @property
+    def start(self) -> Rule:
+        """What a text must match: a rule that may stand in a larger grammar."""
+        return self._start
+
+    @property
     def nbytes(self) -> int:
         """Bytes that the automaton's tables take; those of older generations go with their last matcher."""
         return self._generation.stacks.nbytes

@@ -161,4 +161,4 @@ def _measure(token_bytes: list[bytes], trie: Trie) -> Lengths:
     longest = np.zeros(1 << 16, np.int32)
     np.maximum.at(longest, pairs, lengths[lengths > 1])
     reach = {pair.to_bytes(2, "big"): int(longest[pair]) for pair in np.flatnonzero(longest).tolist()}
-    return Lengths(int(lengths.max(initial=0)), texts.__contains__, single, reach.get)
+    return Lengths(int(lengths.max(initial=0)), texts.__contains__, single, reach.get, {})

@@ -47,7 +47,7 @@ def generate(prompts: str | Sequence[str], **options: Any) -> Any:
     """Answer one prompt or a list of them with the default model; everything is as in :meth:`LLM.generate`."""
     # Checked here too: the first call fetches and loads a model, and a wrong argument should not wait for that.
     as_prompts(prompts)
-    forms = (options.get(name) for name in ("schema", "regex", "choice"))
+    forms = (options.get(name) for name in ("schema", "regex", "choice", "grammar", "structural_tag"))
     answer_form(*forms, on_unsupported=options.get("on_unsupported", "error"))
     read_sampling_params(options.get("sampling_params"))
     check_retries(options.get("retries", 0))

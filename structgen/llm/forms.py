@@ -21,7 +21,18 @@ from structgen.llm.typed_dicts import adapter_of
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
 
-__all__ = ["AnswerForm", "CallForm", "ChoiceForm", "RegexForm", "SchemaForm", "TextForm", "TypeForm", "answer_form"]
+__all__ = [
+    "AnswerForm",
+    "CallForm",
+    "ChoiceForm",
+    "GrammarForm",
+    "RegexForm",
+    "SchemaForm",
+    "TagForm",
+    "TextForm",
+    "TypeForm",
+    "answer_form",
+]
 
 
 class AnswerForm(ABC):
@@ -83,6 +94,24 @@ class ChoiceForm(TextForm):
             raise InvalidRequest("choice: expected a list of at least one string")
         self.grammar = GrammarSpec("choice", choices)
         self.instructions = describe_choices(choices)
+
+
+class GrammarForm(TextForm):
+    """A text of a context-free grammar, about which the model is not told."""
+
+    def __init__(self, grammar: str) -> None:
+        if not isinstance(grammar, str):
+            raise InvalidRequest(f"grammar: expected GBNF as a string, not {type(grammar).__name__}")
+        self.grammar = GrammarSpec("gbnf", grammar)
+
+
+class TagForm(TextForm):
+    """A text as a structural tag has it, about which the model is not told."""
+
+    def __init__(self, spec: Mapping[str, object] | str) -> None:
+        if not isinstance(spec, (Mapping, str)):
+            raise InvalidRequest(f"structural_tag: expected a mapping or JSON text, not {type(spec).__name__}")
+        self.grammar = GrammarSpec("structural_tag", spec if isinstance(spec, str) else dict(spec))
 
 
 class SchemaForm(AnswerForm):
@@ -188,6 +217,8 @@ def answer_form(
     schema: object = None,
     regex: str | None = None,
     choice: Sequence[str] | None = None,
+    grammar: str | None = None,
+    structural_tag: Mapping[str, object] | str | None = None,
     on_unsupported: str = "error",
 ) -> AnswerForm:
     """Return the form that the caller's arguments ask for.
@@ -200,6 +231,10 @@ def answer_form(
         A pattern.
     choice : sequence of str or None
         The texts to choose from.
+    grammar : str or None
+        A grammar in GBNF.
+    structural_tag : mapping, str or None
+        Prose and tags, as `compile_structural_tag` takes them.
     on_unsupported : {"error", "validate"}
         What is done with keywords of a schema that no grammar holds, as `compile_json_schema` has it.
 
@@ -208,7 +243,8 @@ def answer_form(
     InvalidRequest
         More than one is given, or one is of the wrong kind.
     """
-    given = [name for name, value in (("schema", schema), ("regex", regex), ("choice", choice)) if value is not None]
+    forms = {"schema": schema, "regex": regex, "choice": choice, "grammar": grammar, "structural_tag": structural_tag}
+    given = [name for name, value in forms.items() if value is not None]
     if len(given) > 1:
         raise InvalidRequest(f"{' and '.join(given)}: an answer has one form; give one of them")
     if on_unsupported not in ("error", "validate"):
@@ -219,6 +255,10 @@ def answer_form(
         return RegexForm(regex)
     if choice is not None:
         return ChoiceForm(choice)
+    if grammar is not None:
+        return GrammarForm(grammar)
+    if structural_tag is not None:
+        return TagForm(structural_tag)
     if schema is None:
         return TextForm()
     return SchemaForm(schema, on_unsupported) if isinstance(schema, Mapping) else TypeForm(schema, on_unsupported)

@@ -153,6 +153,8 @@ class LLM:
         schema: Any = None,
         regex: str | None = None,
         choice: Sequence[str] | None = None,
+        grammar: str | None = None,
+        structural_tag: Mapping[str, Any] | str | None = None,
         sampling_params: SamplingParams | None = None,
         retries: int = 2,
         chat_template: bool = True,
@@ -176,6 +178,11 @@ class LLM:
             A pattern that the whole answer matches; the text comes back.
         choice : sequence of str, optional
             The texts to choose from; one comes back.
+        grammar : str, optional
+            A grammar in GBNF; a text of it comes back. The model is not told about it.
+        structural_tag : mapping or str, optional
+            Prose with tags in it (tool calls, reasoning), as XGrammar and vLLM take it; the text comes back, without
+            the special tokens in it. The model is not told about it. See `compile_structural_tag`.
         sampling_params : SamplingParams, optional
             How tokens are chosen. By default the most likely ones are, and at most 512.
         retries : int
@@ -216,7 +223,7 @@ class LLM:
         BatchFailed
             Some of several answers failed for one of the last two reasons.
         """
-        form = answer_form(schema, regex, choice, on_unsupported)
+        form = answer_form(schema, regex, choice, grammar, structural_tag, on_unsupported)
         return (
             yield from ask_all(
                 self._asker,
@@ -238,6 +245,8 @@ class LLM:
         schema: Any = None,
         regex: str | None = None,
         choice: Sequence[str] | None = None,
+        grammar: str | None = None,
+        structural_tag: Mapping[str, Any] | str | None = None,
         tools: Sequence[Any] | None = None,
         sampling_params: SamplingParams | None = None,
         retries: int = 2,
@@ -256,15 +265,17 @@ class LLM:
         tools : sequence, optional
             Functions under ``@structgen.tool``, or OpenAI tool dictionaries. The answer is then one validated
             :class:`~structgen.llm.ToolCall`; ``call.run()`` runs it.
-        schema, regex, choice, sampling_params, retries, show_schema, return_details, on_unsupported, on_error, progress
+        schema, regex, choice, grammar, structural_tag, sampling_params, retries, show_schema, return_details
             As in :meth:`generate`, as are what is returned and raised.
+        on_unsupported, on_error, progress
+            The same.
         """
         several = are_conversations(messages)
         if several:
             read = [read_messages(one, f"messages[{place}]") for place, one in enumerate(messages)]
         else:
             read = [read_messages(messages)]
-        form, offered = self._form(schema, regex, choice, tools, on_unsupported)
+        form, offered = self._form(tools, on_unsupported, schema, regex, choice, grammar, structural_tag)
         questions = [
             Question(form, messages=tuple(conversation), tools=offered, show_form=show_schema) for conversation in read
         ]
@@ -288,6 +299,8 @@ class LLM:
         schema: Any = None,
         regex: str | None = None,
         choice: Sequence[str] | None = None,
+        grammar: str | None = None,
+        structural_tag: Mapping[str, Any] | str | None = None,
         tools: Sequence[Any] | None = None,
         sampling_params: SamplingParams | None = None,
         chat_template: bool = True,
@@ -307,7 +320,7 @@ class LLM:
         return_details : bool
             True: :class:`~structgen.llm.AnswerDelta` objects come, with the value so far; a cut answer shows in the
             last one.
-        schema, regex, choice, tools, sampling_params, chat_template, show_schema
+        schema, regex, choice, grammar, structural_tag, tools, sampling_params, chat_template, show_schema
             As in :meth:`generate` and :meth:`chat`.
 
         Raises
@@ -317,7 +330,7 @@ class LLM:
         AnswerRefused
             With ``return_details=True``, after the last delta of an answer that the type's validators refuse.
         """
-        form, offered = self._form(schema, regex, choice, tools)
+        form, offered = self._form(tools, "error", schema, regex, choice, grammar, structural_tag)
         if isinstance(prompt, str) and not offered:
             question = self.prompt_writer.question(prompt, form, chat_template=chat_template, show_form=show_schema)
         else:
@@ -332,6 +345,8 @@ class LLM:
         *,
         regex: str | None = None,
         choice: Sequence[str] | None = None,
+        grammar: str | None = None,
+        structural_tag: Mapping[str, Any] | str | None = None,
         on_unsupported: str = "error",
     ) -> Generator:
         """Return a function from prompts to answers of one form as in :meth:`generate`, its grammar compiled now.
@@ -341,7 +356,7 @@ class LLM:
         GrammarError, InvalidRequest
             As in :meth:`generate`.
         """
-        form = answer_form(schema, regex, choice, on_unsupported)
+        form = answer_form(schema, regex, choice, grammar, structural_tag, on_unsupported)
         self._asker.prepare(form)
         return Generator(self._asker, form)
 
@@ -358,18 +373,14 @@ class LLM:
         self.close()
 
     def _form(
-        self,
-        schema: Any,
-        regex: str | None,
-        choice: Sequence[str] | None,
-        tools: Sequence[Any] | None,
-        on_unsupported: str = "error",
+        self, tools: Sequence[Any] | None, on_unsupported: str, *forms: Any
     ) -> tuple[AnswerForm, tuple[Tool, ...]]:
+        """The form of one call of these tools, or what `answer_form` says of ``forms``."""
         if tools is None:
-            return answer_form(schema, regex, choice, on_unsupported), ()
+            return answer_form(*forms, on_unsupported=on_unsupported), ()
         if on_unsupported != "error":
             raise InvalidRequest("on_unsupported: is about a schema, and not about tools; leave it out")
-        if schema is not None or regex is not None or choice is not None:
-            raise InvalidRequest("tools: with tools the answer is a call; leave schema, regex and choice out")
+        if any(one is not None for one in forms):
+            raise InvalidRequest("tools: with tools the answer is a call; leave all other forms out")
         offered = as_tools(tools)
         return CallForm(offered, self.call_format, shown_by_template=self.prompt_writer.knows_tools), tuple(offered)

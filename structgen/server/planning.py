@@ -12,7 +12,7 @@ from structgen.errors import GrammarError, InvalidRequest, UnsupportedSchema
 from structgen.grammars import check_openai_strict
 from structgen.llm import LLM
 from structgen.llm.calls import Tool, as_tools
-from structgen.llm.forms import SchemaForm, TextForm
+from structgen.llm.forms import SchemaForm, TagForm, TextForm
 from structgen.llm.json_schema import bounded_nesting
 from structgen.llm.messages import read_messages
 from structgen.llm.prompting import Question
@@ -23,6 +23,7 @@ from structgen.server.requests import (
     JsonObjectFormat,
     JsonSchemaFormat,
     NamedToolChoice,
+    StructuralTagFormat,
 )
 
 __all__ = ["Plan", "plan_completion"]
@@ -180,6 +181,8 @@ def _logit_bias(request: ChatCompletionRequest) -> dict[int, float]:
 
 def _content_form(request: ChatCompletionRequest) -> TextForm | SchemaForm:
     asked = request.response_format
+    if isinstance(asked, StructuralTagFormat):
+        return TagForm(asked.source)
     if isinstance(asked, JsonSchemaFormat):
         with _naming(asked.place):
             if asked.json_schema is not None and asked.json_schema.strict:
@@ -199,6 +202,8 @@ def _prepare_content(llm: LLM, grammar: GrammarSpec, request: ChatCompletionRequ
     asked = request.response_format
     if isinstance(asked, JsonSchemaFormat):
         return _prepare(llm, grammar, asked.place)
+    if isinstance(asked, StructuralTagFormat):
+        return _prepare(llm, grammar, "response_format")
     try:
         llm.client.prepare(grammar)
     except UnsupportedSchema as error:

@@ -30,6 +30,7 @@ __all__ = [
     "Message",
     "NamedToolChoice",
     "ResponseFormat",
+    "StructuralTagFormat",
     "ToolChoice",
     "ToolDefinition",
 ]
@@ -188,7 +189,23 @@ class JsonSchemaFormat(_Part):
         return "response_format.schema" if self.json_schema is None else "response_format.json_schema.schema"
 
 
-ResponseFormat: TypeAlias = Annotated[TextFormat | JsonObjectFormat | JsonSchemaFormat, Field(discriminator="type")]
+class StructuralTagFormat(_Part):
+    """A structural tag as vLLM takes it, in either form; see `structgen.grammars.structural_tag`."""
+
+    type: Literal["structural_tag"]
+    format: JsonObject | None = None
+    structures: list[JsonObject] | None = None
+    triggers: list[Any] | None = None
+
+    @property
+    def source(self) -> JsonObject:
+        """The structural tag itself."""
+        return {name: value for name in type(self).model_fields if (value := getattr(self, name)) is not None}
+
+
+ResponseFormat: TypeAlias = Annotated[
+    TextFormat | JsonObjectFormat | JsonSchemaFormat | StructuralTagFormat, Field(discriminator="type")
+]
 
 
 class StreamOptions(_Part):

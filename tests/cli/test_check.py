@@ -8,6 +8,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tokenizers import AddedToken, Tokenizer
+from tokenizers.decoders import ByteLevel
+from tokenizers.models import BPE
 from vocabularies import bytewise
 
 from structgen.grammars import compile_json_schema
@@ -286,6 +289,41 @@ def test_a_layout_is_an_option(structgen: Run, person: Path):
     assert structgen("check", person, "--option", 'whitespace=[",", ":"]', "--text", '{"name":"Ann","age":3}')[0] == 0
 
 
+def test_a_structural_tag_is_checked_like_a_schema(structgen: Run, error_of: Error, tmp_path: Path):
+    tag = {"begin": "<call>", "content": {"type": "json_schema", "json_schema": PERSON}, "end": "</call>"}
+    calls = {"type": "triggered_tags", "triggers": ["<call>"], "tags": [{"type": "tag", **tag}]}
+    file = write(tmp_path / "calls.json", json.dumps({"type": "structural_tag", "format": calls}))
+    text = 'Text <call>{"name": "Ann", "age": 3}</call> text'
+    status, out, _ = structgen("check", file, "--text", text)
+    assert status == 0
+    assert "--text: accepted" in out
+    status, out, _ = structgen("check", file, "--text", text.replace("age", "old"))
+    assert status == 1
+    assert "byte 28 (line 1, column 29): 'o' cannot come here; expected 'a'" in out
+    assert "this would end it: age" in out
+    older = {"triggers": ["<call>"], "structures": [{"begin": "<call>", "schema": {"type": "text"}, "end": ""}]}
+    status, out, _ = structgen("check", write(tmp_path / "older.json", json.dumps(older)))
+    assert status == 1
+    assert "InvalidSchema at /structures/0/schema/type: " in out
+    broken = write(tmp_path / "broken.json", json.dumps({"type": "structural_tag", "format": {"type": "text"}}))
+    assert error_of("check", broken).startswith("structural tag, at /format/type: there is no format 'text'")
+
+
+def test_a_text_of_a_grammar_with_special_tokens_is_checked_without_an_ending(structgen: Run, tmp_path: Path):
+    tokenizer = Tokenizer(BPE({"a": 0, "b": 1}, []))
+    tokenizer.decoder = ByteLevel()
+    tokenizer.add_special_tokens([AddedToken("<|done|>", special=True), AddedToken("</s>", special=True)])
+    tokenizer.save(str(tmp_path / "tokenizer.json"))
+    tag = {"type": "tag", "begin": "a", "content": {"type": "const_string", "value": "b"}}
+    spec = {"type": "structural_tag", "format": tag | {"end": {"type": "token", "token": "<|done|>"}}}
+    file = write(tmp_path / "calls.json", json.dumps(spec))
+    status, out, _ = structgen("check", file, "--tokenizer", tmp_path, "--text", "aa")
+    assert status == 1
+    assert (
+        out.splitlines()[-1] == "--text: byte 1 (line 1, column 2): 'a' cannot come here; expected 'b'; under #/format"
+    )
+
+
 def test_a_gbnf_grammar_is_checked_like_a_schema(structgen: Run, error_of: Error, tmp_path: Path):
     grammar = write(tmp_path / "sum.gbnf", 'root ::= root "+" [0-9]+ | [0-9]+\n')
     status, out, _ = structgen("check", grammar, "--text", "1+23")
@@ -295,3 +333,21 @@ def test_a_gbnf_grammar_is_checked_like_a_schema(structgen: Run, error_of: Error
     assert status == 1
     assert "byte 2" in out
     assert error_of("check", write(tmp_path / "wrong.gbnf", "root = 1")) == "line 1, column 6: unexpected '='"
+
+
+def test_a_lark_grammar_is_checked_like_a_schema(structgen: Run, error_of: Error, tmp_path: Path):
+    grammar = write(tmp_path / "sum.lark", 'start: [start "+"] INT\n%import common.INT\n%ignore " "\n')
+    status, out, _ = structgen("check", grammar, "--text", "1 + 23")
+    assert status == 0
+    assert "--text: accepted" in out
+    status, out, _ = structgen("check", grammar, "--text", "1 2")
+    assert status == 1
+    assert "byte 2 (line 1, column 3): '2' cannot come here" in out
+    wrong = write(tmp_path / "wrong.lark", "start: 1")
+    assert error_of("check", wrong).startswith(f"{wrong}, line 1, column 8: ")
+
+
+def test_a_lark_grammar_may_import_from_its_folder(structgen: Run, tmp_path: Path):
+    write(tmp_path / "parts.lark", "WORD: /[a-z]+/\n")
+    grammar = write(tmp_path / "whole.lark", "%import .parts.WORD\nstart: WORD\n")
+    assert structgen("check", grammar, "--text", "abc")[0] == 0

@@ -14,7 +14,7 @@ def test_rows_follow_one_another_with_the_pages_that_they_reach():
     rows = []
     for start, length, first_token in ((0, 7, 100), (6, 1, 200)):
         sequence = kv.new_sequence([first_token + place for place in range(20)])
-        assert kv.open(sequence)
+        assert kv.open(sequence) is not None
         assert kv.extend(sequence, start) == []
         kv.advance(sequence, start)
         assert kv.extend(sequence, length) == []
@@ -34,8 +34,8 @@ def test_rows_follow_one_another_with_the_pages_that_they_reach():
 def test_a_table_ends_with_its_row():
     kv = KVManager([CacheGroup((0,), None)], [20], 4)
     long, short = (kv.new_sequence(list(range(n))) for n in (17, 2))
-    assert kv.open(long)
-    assert kv.open(short)
+    assert kv.open(long) is not None
+    assert kv.open(short) is not None
     rows = [Row(Task(long, arrival=0), 0, 9), Row(Task(short, arrival=1), 0, 2)]
     (table,) = build_batch(rows, 4).page_tables
     assert table.tolist() == [list(long.tables[0][:3]), [short.tables[0][0], -1, -1]]

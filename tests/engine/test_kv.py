@@ -50,13 +50,18 @@ class PagesUnderLoad(RuleBasedStateMachine):
     def arrive(self, tokens, salt):
         sequence = self.manager.new_sequence(list(tokens), salt)
         found = self.manager.found(sequence)
-        if not self.manager.open(sequence):
+        copies = self.manager.open(sequence)
+        if copies is None:
             happened["turned away"] += 1
             assert sequence.tip is None
             return multiple()
-        assert sequence.computed == PAGE * found < len(tokens)
+        self.memory.copy(copies)
+        assert PAGE * found <= sequence.computed < min(PAGE * (found + 1), len(tokens))
+        assert bool(copies) == (sequence.computed > PAGE * found)
         if found:
             happened["prefix hit"] += 1
+        if copies:
+            happened["page in part"] += 1
         self.live.append(sequence)
         return sequence
 
@@ -97,8 +102,11 @@ class PagesUnderLoad(RuleBasedStateMachine):
     def preempt(self, sequence):
         if sequence in self.live:
             self.manager.release(sequence)
-            if not self.manager.open(sequence):
+            copies = self.manager.open(sequence)
+            if copies is None:
                 self.live.remove(sequence)
+            else:
+                self.memory.copy(copies)
 
     @rule(sequence=consumes(sequences))
     def end(self, sequence):
@@ -131,7 +139,7 @@ def test_no_page_is_lost_or_written_by_two():
     happened.clear()
     run_state_machine_as_test(PagesUnderLoad, settings=settings(LOAD, derandomize=True))
     print(dict(happened))
-    assert happened.keys() >= {"turned away", "prefix hit", "no pages", "copied on write", "states"}
+    assert happened.keys() >= {"turned away", "prefix hit", "page in part", "no pages", "copied on write", "states"}
 
 
 @pytest.mark.slow
@@ -147,7 +155,7 @@ def manager_of(pages, groups=(FULL,)):
 def computed(manager, tokens, salt=""):
     """A sequence all of whose tokens are computed."""
     sequence = manager.new_sequence(list(tokens), salt)
-    assert manager.open(sequence)
+    assert manager.open(sequence) is not None
     manager.extend(sequence, len(tokens) - sequence.computed)
     manager.advance(sequence, len(tokens) - sequence.computed)
     return sequence
@@ -159,7 +167,7 @@ def test_full_pages_outlive_their_sequence_and_are_found_again():
     (pool,) = manager.pools
     assert (pool.free, pool.cached, pool.held) == (6, 2, 0)
     again = manager.new_sequence([*range(10), 99])
-    assert manager.open(again)
+    assert manager.open(again) == []
     assert again.computed == 8
 
 
@@ -168,6 +176,32 @@ def test_the_last_token_is_left_for_its_logits():
     manager.release(computed(manager, range(8)))
     assert manager.found(manager.new_sequence(list(range(8)))) == 1
     assert manager.found(manager.new_sequence(list(range(9)))) == 2
+
+
+def test_of_a_page_that_begins_alike_a_copy_is_made():
+    manager = manager_of(8)
+    sequence = computed(manager, range(8))
+    other = manager.new_sequence([*range(6), 99, 98])
+    (copy,) = manager.open(other)
+    assert (copy.source, copy.target) == (sequence.tables[0][1], other.tables[0][1])
+    assert other.computed == 6
+    same = manager.new_sequence(list(range(8)))
+    assert len(manager.open(same)) == 1
+    assert same.computed == 7, "the last token is left for its logits"
+    apart = manager.new_sequence([*range(4), 50, 51])
+    assert manager.open(apart) == []
+    assert apart.computed == 4
+
+
+@pytest.mark.parametrize(("pages", "computed_before"), [(2, 4), (3, 6)])
+def test_a_page_that_is_to_be_copied_is_not_taken_for_its_copy(pages, computed_before):
+    manager = manager_of(pages)
+    manager.release(computed(manager, range(8)))
+    alone = manager.new_sequence([*range(6), 99, 98])
+    copies = manager.open(alone)
+    assert alone.computed == computed_before
+    assert [copy.target for copy in copies] == list(alone.tables[0])[1:] * (computed_before == 6)
+    manager.check()
 
 
 def test_salts_do_not_see_each_other():
@@ -183,7 +217,7 @@ def test_the_least_recently_used_leaf_goes_first():
         manager.release(computed(manager, range(start, start + 8)))
     manager.release(computed(manager, range(9)[:9]))  # the first two pages again, and a partial one
     newcomer = manager.new_sequence(list(range(200, 208)))
-    assert manager.open(newcomer)
+    assert manager.open(newcomer) is not None
     assert manager.found(manager.new_sequence(list(range(9)))) == 2
     assert manager.found(manager.new_sequence(list(range(100, 109)))) == 0
 
@@ -192,7 +226,7 @@ def test_a_prefix_loses_its_tail_before_its_head():
     manager = manager_of(4)
     manager.release(computed(manager, range(16)))
     newcomer = manager.new_sequence(list(range(100, 108)))
-    assert manager.open(newcomer)
+    assert manager.open(newcomer) is not None
     assert manager.found(manager.new_sequence(list(range(17)))) == 2
 
 
@@ -224,7 +258,7 @@ def test_a_fork_copies_a_partial_page_only_when_it_is_written():
 def test_a_copy_needs_a_page_though_room_was_made_for_the_rest():
     manager = manager_of(3)
     sequence = manager.new_sequence(list(range(12)))
-    assert manager.open(sequence)
+    assert manager.open(sequence) is not None
     manager.advance(sequence, 2)
     fork = manager.fork(sequence, list(range(12)))
     assert manager.extend(sequence, 1) is None
@@ -246,7 +280,7 @@ def test_a_prefix_counts_only_where_it_is_whole_in_every_group():
     manager.release(computed(manager, range(14)))
     assert manager.found(manager.new_sequence(list(range(9)))) == 2
     other = manager.new_sequence(list(range(100, 108)))
-    assert manager.open(other)
+    assert manager.open(other) is not None
     assert manager.extend(other, 8) == []
     assert manager.found(manager.new_sequence(list(range(9)))) == 0
 

@@ -12,6 +12,7 @@ from vocabularies import END, allowed, bytewise
 
 from structgen.grammars import DEAD
 from structgen.grammars.automaton import interior_store
+from structgen.grammars.automaton.fill import only_token
 from structgen.grammars.automaton.interior_store import InteriorStore
 from structgen.grammars.json_schema import compile_json_schema
 from structgen.grammars.regex import compile_regex
@@ -137,3 +138,16 @@ def test_a_batch_goes_on_where_it_was_when_something_had_to_be_built():
         for state, written in zip(states, rows, strict=True):
             matcher.fill_mask(state, row)
             assert (row == written).all()
+
+
+def test_only_one_token_is_told_from_none_and_several():
+    row = np.zeros(40, np.int32)
+    assert only_token(row) == -1
+    for token in (0, 31, 32, 1279):
+        row[token // 32] = np.int64(1 << token % 32).astype(np.int32)
+        assert only_token(row) == token
+        row[token // 32] |= np.int32(2 if token % 32 == 0 else 1)
+        assert only_token(row) == -1
+        row[token // 32] = 0
+    row[[3, 30]] = 1
+    assert only_token(row) == -1

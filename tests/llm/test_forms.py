@@ -10,7 +10,16 @@ from pydantic import BaseModel, Field, field_validator
 from typing_extensions import TypedDict
 
 from structgen.errors import AnswerRefused, InvalidRequest
-from structgen.llm.forms import ChoiceForm, RegexForm, SchemaForm, TextForm, TypeForm, answer_form
+from structgen.llm.forms import (
+    ChoiceForm,
+    GrammarForm,
+    RegexForm,
+    SchemaForm,
+    TagForm,
+    TextForm,
+    TypeForm,
+    answer_form,
+)
 from structgen.llm.json_schema import close_objects
 
 
@@ -115,12 +124,16 @@ def test_text_forms_give_text():
     assert isinstance(answer_form(), TextForm)
     assert isinstance(answer_form(regex="a+"), RegexForm)
     assert isinstance(answer_form(choice=["a", "b"]), ChoiceForm)
+    assert isinstance(answer_form(grammar="root ::= [a]"), GrammarForm)
+    assert isinstance(answer_form(structural_tag={"format": {"type": "any_text"}}), TagForm)
     assert answer_form(regex="a+").read("aa") == "aa"
 
 
 def test_an_answer_has_one_form():
     with pytest.raises(InvalidRequest, match="schema and regex"):
         answer_form(int, regex="a")
+    with pytest.raises(InvalidRequest, match="grammar and structural_tag"):
+        answer_form(grammar="root ::= [a]", structural_tag={})
 
 
 @pytest.mark.parametrize(
@@ -130,6 +143,8 @@ def test_an_answer_has_one_form():
         ({"choice": "abc"}, "choice"),
         ({"choice": [1]}, "choice"),
         ({"regex": 5}, "regex"),
+        ({"grammar": 5}, "grammar"),
+        ({"structural_tag": 5}, "structural_tag"),
         ({"schema": print}, "schema"),
         ({"schema": object()}, "schema"),
     ],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
@@ -20,6 +21,7 @@ from structgen.errors import (
     AnswerCut,
     AnswerRefused,
     BudgetTooSmall,
+    InvalidGrammar,
     InvalidRequest,
     ModelNotFound,
     PluginError,
@@ -116,6 +118,25 @@ def test_a_pattern_and_choices_give_matching_text(tiny_llm):
     date = tiny_llm.generate("Hi", regex="[0-9]{4}-[0-9]{2}", sampling_params=hot(1))
     assert len(date) == 7
     assert date[:4].isdigit()
+
+
+def test_a_grammar_and_a_structural_tag_give_text_of_theirs(tiny_llm):
+    total = tiny_llm.generate("Hi", grammar='root ::= root "+" [0-9] | [0-9]', sampling_params=hot(1, 20))
+    assert re.fullmatch(r"[0-9](\+[0-9])*", total)
+    tags = [{"begin": "<call>", "content": {"type": "json_schema", "json_schema": SCHEMA}, "end": "</call>"}]
+    calls = {"type": "triggered_tags", "triggers": ["<call"], "tags": tags, "at_least_one": True}
+    text = tiny_llm.generate("Hi", structural_tag={"format": calls}, sampling_params=hot(1))
+    prose, *parts = text.split("<call>")
+    assert parts
+    assert "<call" not in prose
+    for part in parts:
+        jsonschema.validate(json.loads(part.split("</call>")[0]), SCHEMA)
+
+
+def test_a_structural_tag_that_is_refused_names_its_place(tiny_llm):
+    broken = {"format": {"type": "sequence", "elements": [{"type": "any_text", "max_tokens": 5}]}}
+    with pytest.raises(InvalidGrammar, match="at /format/elements/0/max_tokens: 5 is not supported"):
+        tiny_llm.generate("Hi", structural_tag=broken)
 
 
 def test_without_a_form_text_comes_back(tiny_llm):

@@ -66,6 +66,29 @@ def test_json_object_gives_any_object(client):
     assert isinstance(json.loads(ask(client, {"type": "json_object"}).choices[0].message.content), dict)
 
 
+@pytest.mark.parametrize("stream", [True, False])
+def test_a_structural_tag_gives_prose_and_tags(client, stream):
+    tag = {"begin": "<call>", "content": {"type": "json_schema", "json_schema": {"enum": [17]}}, "end": "</call>"}
+    calls = {"type": "triggered_tags", "triggers": ["<call"], "tags": [tag], "at_least_one": True}
+    answer = ask(client, {"type": "structural_tag", "format": calls}, stream=stream)
+    if stream:
+        text = "".join(chunk.choices[0].delta.content or "" for chunk in answer)
+    else:
+        text = answer.choices[0].message.content
+    prose, *bodies = text.split("<call")
+    assert bodies
+    assert "<call" not in prose
+    assert all(body.startswith(">17</call>") for body in bodies)
+
+
+def test_a_structural_tag_that_is_refused_names_its_place(client):
+    structures = [{"begin": "<call>", "schema": {"type": "text"}, "end": ""}]
+    with pytest.raises(openai.BadRequestError) as caught:
+        ask(client, {"type": "structural_tag", "structures": structures, "triggers": ["<call"]})
+    assert (caught.value.param, caught.value.code) == ("response_format", "invalid_schema")
+    assert "/structures/0/schema/type" in caught.value.body["message"]
+
+
 @pytest.mark.parametrize(
     ("schema", "code", "pointer"),
     [

@@ -58,7 +58,8 @@ class KVManager:
     A sequence is opened, which gives it the longest prefix that the tree has in all groups; extended before each step;
     advanced after it, when its full pages go to the tree; forked; and released, when its full pages stay in the tree
     until others need the room. A page that more than one sequence holds, or that is in the tree, is never written: full
-    pages are complete, and a partial one is copied first. After every call, for each group,
+    pages are complete, and a partial one is copied first, as is the page of a prefix that ends within it. After every
+    call, for each group,
     ``free + cached + held == total``.
 
     Parameters
@@ -102,8 +103,10 @@ class KVManager:
         """
         return len(self._usable(sequence))
 
-    def open(self, sequence: CachedSequence, *, from_scratch: bool = False) -> bool:
-        """Give a sequence the pages that the tree has of it, and room for all its known tokens where no window is.
+    def open(self, sequence: CachedSequence, *, from_scratch: bool = False) -> list[PageCopy] | None:
+        """Give a sequence what the tree has of it, and room for all its known tokens where no window is.
+
+        Of a page in the tree that begins as its own next page would, it gets a copy.
 
         Parameters
         ----------
@@ -112,8 +115,8 @@ class KVManager:
 
         Returns
         -------
-        bool
-            False, and nothing has changed: there are too few pages.
+        list of PageCopy or None
+            What must be copied before the next step; None, and nothing has changed: there are too few pages.
         """
         path = [] if from_scratch else self._usable(sequence)
         sequence.tip = self._tree.root(sequence.salt)
@@ -123,11 +126,12 @@ class KVManager:
         sequence.computed = self.page_size * len(path)
         for index, group in enumerate(self._groups):
             self._hold(sequence, index, group, path)
+        copies = [] if from_scratch else self._begin_alike(sequence)
         unlimited = [index for index, group in enumerate(self._groups) if group.window is None]
         if self._grow(sequence, len(sequence.tokens), unlimited) is None:
             self.release(sequence)
-            return False
-        return True
+            return None
+        return copies
 
     def extend(self, sequence: CachedSequence, count: int) -> list[PageCopy] | None:
         """Give an open sequence pages that it may write its next ``count`` tokens to.
@@ -222,6 +226,32 @@ class KVManager:
             if all(have >= need for have, need in zip(present, needed, strict=True)):
                 usable = count
         return path[:usable]
+
+    def _begin_alike(self, sequence: CachedSequence) -> list[PageCopy]:
+        """Copy the page that begins as a sequence's next one does, if there is such a page and room for its copies."""
+        tokens, size = sequence.tokens, self.page_size
+        parent = sequence.tip or self._tree.root(sequence.salt)
+        found = self._tree.alike(parent, tokens[sequence.computed : min(sequence.computed + size, len(tokens) - 1)])
+        if found is None or NO_PAGE in found[0].pages:
+            return []
+        node, count = found
+        for group in self._groups:
+            if group.available <= (node in group.idle):
+                return []
+        copies = [self._copy(sequence, index, node) for index in range(len(self._groups))]
+        sequence.computed += count
+        return copies
+
+    def _copy(self, sequence: CachedSequence, index: int, node: Node) -> PageCopy:
+        """Give a sequence a copy of a node's page, which is not taken for it."""
+        group, page = self._groups[index], node.pages[index]
+        group.pool.share(page)
+        group.idle.pop(node, None)
+        copy = PageCopy(index, page, self._take(index))
+        if group.pool.release(page, cached=True):
+            group.idle[node] = None
+        sequence.tables[index].append(copy.target)
+        return copy
 
     @staticmethod
     def _enter(sequence: CachedSequence, node: Node) -> None:

@@ -23,11 +23,13 @@ class Node:
         For each cache group its page, ``NO_PAGE`` where it has none any more.
     children : dict
         By their tokens.
+    latest : dict
+        By a first token, the child that came last of those that begin so.
     users : int
         Sequences whose tokens go through this node.
     """
 
-    __slots__ = ("children", "pages", "parent", "salt", "tokens", "users")
+    __slots__ = ("children", "latest", "pages", "parent", "salt", "tokens", "users")
 
     def __init__(self, parent: Node | None, tokens: tuple[int, ...], pages: list[int], salt: str) -> None:
         self.parent = parent
@@ -35,6 +37,7 @@ class Node:
         self.pages = pages
         self.salt = salt
         self.children: dict[tuple[int, ...], Node] = {}
+        self.latest: dict[int, Node] = {}
         self.users = 0
 
 
@@ -72,9 +75,18 @@ class RadixTree:
             path.append(node)
         return path
 
+    @staticmethod
+    def alike(parent: Node, tokens: Sequence[int]) -> tuple[Node, int] | None:
+        """Return a child that begins as ``tokens`` do, and how many of them it has; None where none is known to."""
+        node = parent.latest.get(tokens[0]) if tokens else None
+        if node is None:
+            return None
+        pairs = zip(node.tokens, tokens, strict=False)
+        return node, next((place for place, (one, other) in enumerate(pairs) if one != other), len(tokens))
+
     def insert(self, parent: Node, tokens: tuple[int, ...], pages: list[int]) -> Node:
         """Add a child that is not there yet."""
-        node = parent.children[tokens] = Node(parent, tokens, pages, parent.salt)
+        node = parent.children[tokens] = parent.latest[tokens[0]] = Node(parent, tokens, pages, parent.salt)
         return node
 
     def prune(self, node: Node) -> None:
@@ -84,6 +96,8 @@ class RadixTree:
                 del self._roots[node.salt]
                 return
             del node.parent.children[node.tokens]
+            if node.parent.latest.get(node.tokens[0]) is node:
+                del node.parent.latest[node.tokens[0]]
             node = node.parent
 
     def nodes(self) -> list[Node]:

@@ -37,7 +37,7 @@ def analyse(
     Parameters
     ----------
     known_facts : callable, optional
-        Those of a common rule, which reads something, and of all that it reaches.
+        Those of a rule and of all that it reaches, where they are known; none of them reaches ``start``.
 
     Raises
     ------
@@ -47,7 +47,7 @@ def analyse(
     facts: dict[Called, Facts] = {}
 
     def following(one: Called) -> Iterator[Called]:
-        if known_facts is not None and one is not start and isinstance(one, Rule) and one.is_common:
+        if known_facts is not None and one is not start and isinstance(one, Rule):
             facts.update(known_facts(one))
         return iter(()) if one in facts else callees(one)
 
@@ -67,7 +67,7 @@ def analyse(
             if now != facts[one]:
                 facts[one], changed = now, circular
                 known.clear()
-    if circular:  # none of them is called by a common rule
+    if circular:  # what was known calls none of them
         _refuse_left_recursion([one for one in order if isinstance(one, Rule)], facts, lengths)
     return facts
 
@@ -198,7 +198,7 @@ def _refuse_left_recursion(order: list[Rule], facts: dict[Called, Facts], length
         pending = [root]
         while pending:
             rule = pending[-1]
-            if rule in done:
+            if rule in done or rule not in first:
                 pending.pop()
                 continue
             callees = path.setdefault(rule, iter(first[rule]))

@@ -18,8 +18,8 @@ from structgen.grammars.automaton.fill import advance_token, fill_mask, fill_mas
 from structgen.grammars.automaton.growing_tables import Tables
 from structgen.grammars.automaton.growth import Growth
 from structgen.grammars.automaton.interior_store import InteriorStore
-from structgen.grammars.automaton.rule_book import RuleBook, base_of
-from structgen.grammars.automaton.spellings import enter_extension
+from structgen.grammars.automaton.rule_book import RuleBook, base_of, known_facts
+from structgen.grammars.automaton.spellings import enter_extension, read_spelling
 from structgen.grammars.automaton.stacks import start_set
 from structgen.grammars.automaton.tables import (
     ACCEPT,
@@ -40,8 +40,8 @@ from structgen.grammars.automaton.tables import (
     N_REGISTERS,
     N_RULES,
     N_SETS,
-    NO_SPELLING,
     NOTHING,
+    Q_COUNT,
     Q_DISTANCE,
     Q_FIRST,
     R_KEYS,
@@ -50,7 +50,6 @@ from structgen.grammars.automaton.tables import (
     S_REGISTER,
     S_RULE,
     SETS,
-    SPELLINGS,
     STATES,
     InteriorWanted,
     KeysWanted,
@@ -81,6 +80,9 @@ class Size(NamedTuple):
 
 _STRIDE = 4096
 """So many bytes of a text are walked at a time."""
+
+_SPELLED = 256
+"""Bytes of most keys."""
 
 
 class StackAutomaton:
@@ -117,7 +119,7 @@ class StackAutomaton:
         max_bytes: int,
         facts: dict[Called, Facts] | None = None,
     ) -> None:
-        self._facts = facts or analyse(start, lengths, lambda common: base_of(common, lengths, interiors).facts)
+        self._facts = facts or analyse(start, lengths, lambda rule: known_facts(rule, lengths, interiors))
         if not self._facts[start].productive:
             raise EmptyLanguage(f"{start.name} is unsatisfiable: no text matches it")
         self._start, self._lengths, self._interiors, self._max_bytes = start, lengths, interiors, max_bytes
@@ -244,12 +246,14 @@ class StackAutomaton:
 
     def is_accepting(self, state: int) -> bool:
         """Whether the text may end in ``state``."""
-        first, count = self._items_of(state)
-        return count > 0 and int(self._tables[ITEMS][first, I_STATE]) == ACCEPT  # items are sorted and it is the least
+        if state == NOTHING or self._tables.get(SETS, state, Q_COUNT) == 0:
+            return False
+        first = self._tables.get(SETS, state, Q_FIRST)
+        return self._tables.get(ITEMS, first, I_STATE) == ACCEPT  # items are sorted and it is the least
 
     def distance(self, state: int) -> int:
         """So many tokens suffice to an end; `FAR` or more where no bound is known."""
-        return int(self._tables[SETS][state, Q_DISTANCE])
+        return self._tables.get(SETS, state, Q_DISTANCE)
 
     def rules(self, state: int) -> list[Called]:
         """The rules that a text in ``state`` may be in; a value that several hold stands for itself."""
@@ -333,9 +337,10 @@ class StackAutomaton:
 
     def _spelled(self, spelling: int) -> str:
         """The key that was spelled so, quotes included."""
-        spelled, rows = bytearray(), self._tables[SPELLINGS]
-        while spelling != NO_SPELLING:
-            spelling, byte = rows[spelling].tolist()
-            spelled.append(byte)
-        text: str = json.loads(spelled[::-1].removeprefix(b'"').join((b'"', b'"')))
+        backwards = np.empty(_SPELLED, np.uint8)
+        count = read_spelling(self._tables.address, spelling, backwards)
+        if count > len(backwards):
+            backwards = np.empty(count, np.uint8)
+            read_spelling(self._tables.address, spelling, backwards)
+        text: str = json.loads(backwards[:count].tobytes()[::-1].removeprefix(b'"').join((b'"', b'"')))
         return text

@@ -59,12 +59,15 @@ class Lengths(NamedTuple):
     """The bytes that are tokens, as a 256-bit integer."""
     reach: Callable[[bytes, int], int]
     """Bytes of the longest token that begins with these two bytes; the second argument where none does."""
+    spelled: dict[bytes, list[int]]
+    """Of short texts met so far the fewest tokens from each place to the end: most stand in many grammars."""
 
 
 _SHORT = 64
+"""Bytes of a text whose fewest tokens are looked for before it is lowered, and kept."""
+_MOST_SPELLED = 1 << 14
 _STRIDE = 0x3FF
 """Limits are looked at once in so many places of a text, and one."""
-"""Bytes of a text whose fewest tokens are looked for before it is lowered."""
 
 
 def literal_tokens(text: bytes, lengths: Lengths) -> int:
@@ -85,6 +88,18 @@ def literal_tokens(text: bytes, lengths: Lengths) -> int:
 
 def literal_distances(text: bytes, after: int, lengths: Lengths) -> list[int]:
     """For each place of ``text``, its end included, the fewest tokens that spell the rest, plus ``after``."""
+    if len(text) > _SHORT:
+        return _distances(text, after, lengths)
+    kept = lengths.spelled
+    found = kept.get(text)
+    if found is None:
+        if len(kept) >= _MOST_SPELLED:
+            kept.clear()
+        found = kept[text] = _distances(text, 0, lengths)  # two threads may both work it out, and get the same
+    return [min(one + after, FAR) for one in found]
+
+
+def _distances(text: bytes, after: int, lengths: Lengths) -> list[int]:
     distances, has, reach = [FAR] * len(text) + [min(after, FAR)], lengths.has, lengths.reach
     for place in range(len(text) - 1, -1, -1):
         if not place & _STRIDE:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from structgen.grammars.automaton._jit import Int32Array, Int32Table, Int64Array, Memory, compiled, inner, load
+from structgen.grammars.automaton._jit import Int32Array, Int32Table, Int64Array, Memory, compiled, inner, int64, load
 from structgen.grammars.automaton.interiors import (
     BYTES_OF,
     CHILD,
@@ -84,7 +84,16 @@ from structgen.grammars.automaton.tables import (
 from structgen.grammars.automaton.takes import MOST_TAKEN, add_job, take_known
 from structgen.grammars.automaton.walk import NO_BUDGET, add_special_tokens
 
-__all__ = ["NO_ROW_THERE", "NO_STATE_THERE", "NO_TOKEN", "advance_token", "fill_mask", "fill_mask_within", "fill_masks"]
+__all__ = [
+    "NO_ROW_THERE",
+    "NO_STATE_THERE",
+    "NO_TOKEN",
+    "advance_token",
+    "fill_mask",
+    "fill_mask_within",
+    "fill_masks",
+    "only_token",
+]
 
 NO_STATE_THERE, NO_ROW_THERE, NO_TOKEN = -2, -3, -4
 """What is returned for an argument that is wrong."""
@@ -327,6 +336,22 @@ def fill_masks(m: Memory, s: Memory, states: Int64Array, rows: Int32Table, begin
         if wrong:
             return wrong
     return 0
+
+
+@compiled
+def only_token(row: Int32Array) -> int:
+    """The only token of a mask, -1 where it has several or none."""
+    found = -1
+    for word in range(len(row)):
+        bits = int64(row[word]) & 0xFFFFFFFF
+        if bits:
+            if found >= 0 or bits & (bits - 1):
+                return -1
+            found = 32 * word
+            while bits > 1:
+                bits >>= 1
+                found += 1
+    return found
 
 
 @inner

@@ -128,7 +128,7 @@ class Tables:
 
     def __getitem__(self, table: int) -> Int32Array:
         """The rows of ``table``, int32[rows, columns], a view."""
-        memory, offsets, views = self._layout  # one read: another thread may put another there
+        memory, offsets, views, _ = self._layout
         view = views.get(table)
         if view is None:
             rows, columns, offset = int(memory[3 * table + 2]), TABLES[table].columns, offsets[table]
@@ -139,11 +139,17 @@ class Tables:
         self.memory = memory
         self.address: Memory = int(memory.ctypes.data)
         """What compiled functions take; good until the tables grow."""
-        self._layout: tuple[Int32Array, list[int], dict[int, Int32Array]] = memory, offsets, {}
+        self._numbers = memory.data  # numpy takes ten times as long for a few numbers
+        # One object: another thread may put another there between two reads.
+        self._layout: tuple[Int32Array, list[int], dict[int, Int32Array], memoryview] = (
+            memory,
+            offsets,
+            {},
+            self._numbers,
+        )
         self._whole: list[slice] | None = None
         self._nbytes: int | None = None
         self._as_template: Template | None = None
-        self._numbers = memory.data  # numpy takes ten times as long for a few numbers
 
     def count(self, place: int) -> int:
         """One of the counts."""
@@ -156,12 +162,26 @@ class Tables:
 
     def get(self, table: int, row: int, column: int) -> int:
         """One value."""
-        number: int = self._numbers[self._layout[1][table] + row * TABLES[table].columns + column]
+        _, offsets, _, numbers = self._layout
+        number: int = numbers[offsets[table] + row * TABLES[table].columns + column]
         return number
 
     def put(self, table: int, row: int, column: int, value: int) -> None:
         """Write one value."""
         self._numbers[self._layout[1][table] + row * TABLES[table].columns + column] = value
+
+    def row(self, table: int, row: int) -> list[int]:
+        """All values of a row."""
+        columns = TABLES[table].columns
+        place = self._layout[1][table] + row * columns
+        return self._numbers[place : place + columns].tolist()
+
+    def repeat(self, table: int, count: int, first: int, end: int) -> None:
+        """Write the rows from ``first`` to ``end`` once more, behind those that ``count`` counts; there is room."""
+        columns, numbers, begin = TABLES[table].columns, self._numbers, self._layout[1][table]
+        place, rows = begin + self.count(count) * columns, end - first
+        numbers[place : place + rows * columns] = numbers[begin + first * columns : begin + end * columns]
+        self.set_count(count, self.count(count) + rows)
 
     def append(self, table: int, count: int, rows: Sequence[Sequence[int]]) -> int:
         """Write ``rows`` behind those of ``table`` that ``count`` counts; returns the number of the first."""
@@ -202,7 +222,7 @@ class Tables:
                 if not TABLES[one].kept:
                     self[one][:] = 0
                 self.memory[3 * one + 2] = self._rows[one]
-            self._layout, self._whole, self._nbytes = (self.memory, self._layout[1], {}), None, None
+            self._layout, self._whole, self._nbytes = (self.memory, self._layout[1], {}, self._numbers), None, None
             return
         self._room = self._room_with(growing)
         memory, offsets = self._lay_out()

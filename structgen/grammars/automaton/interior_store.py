@@ -67,6 +67,7 @@ from structgen.grammars.expr import Expr, Rule
 from structgen.grammars.language import ALL, Language
 
 if TYPE_CHECKING:
+    from structgen.grammars.automaton.facts import Called, Facts
     from structgen.grammars.automaton.rule_book import Base
 
 __all__ = ["InteriorStore", "Leaf"]
@@ -95,6 +96,12 @@ _BASES = (
 """Characters that most automata do not tell apart: a projection by these is what theirs are made from."""
 
 
+def _distinct(tokens: Int32Array) -> Int32Array:
+    """Each of ``tokens`` once; `np.unique` would import `numpy.ma` when it is first called, which takes 60 ms."""
+    ordered = np.sort(tokens)
+    return ordered[np.concatenate(([True], ordered[1:] != ordered[:-1]))] if len(ordered) else ordered
+
+
 class InteriorStore:
     """What compiled code reads of a vocabulary: the trie, the end tokens, and the interiors computed so far.
 
@@ -119,6 +126,8 @@ class InteriorStore:
         self._key_leaves: dict[tuple[Language, ...], int] = {}
         self.bases: dict[Rule | None, Base] = {}
         """What `rule_book.base_of` keeps here, by common rule."""
+        self.shared_facts: dict[Rule, dict[Called, Facts]] = {}
+        """What `rule_book.known_facts` keeps here, by shared rule."""
         self._wide: set[int] = set()  # leaves of which some state was
         self._kinds: dict[tuple[int, int], Kinds | None] = {}  # by leaf and place
         self._projections: dict[tuple[bytes, bytes], tuple[Kinds, Projection | None]] = {}
@@ -301,7 +310,7 @@ class InteriorStore:
                 flatten(exits, lists, int(roots[group]), *parts, counts, seen)
                 found[int(labels[group])] = parts.cut(int(counts[0]), int(counts[1]))
         stay = self._work[0, :inside]
-        return Interior(np.unique(stay) if trie else stay, found)
+        return Interior(_distinct(stay) if trie else stay, found)
 
     def _room_for(self, trie: int) -> Int32Table:
         """Three lists with room for all tokens of ``trie``, some of which it may have in several places."""

@@ -55,7 +55,7 @@ from structgen.grammars.json_layout import Layout
 from structgen.grammars.language import Language
 from structgen.grammars.values import ArraySpec, ArrayValue, ObjectSpec, ObjectValue, Regular, StringValue
 
-__all__ = ["Base", "RuleBook", "base_of"]
+__all__ = ["Base", "RuleBook", "base_of", "known_facts"]
 
 _AHEAD, _AHEAD_DEPTH = 64, 4
 """So many rules are lowered when an automaton is made, those inside fewer objects and arrays where that matters."""
@@ -63,6 +63,9 @@ _AHEAD, _AHEAD_DEPTH = 64, 4
 
 _SHORT = 32
 """Lists of so many texts at most are written together."""
+
+_MOST_SHARED = 1 << 12
+"""Of so many shared rules a vocabulary keeps the facts."""
 
 
 class _KeySet(NamedTuple):
@@ -335,4 +338,20 @@ def base_of(common: Rule | None, lengths: Lengths, interiors: InteriorStore) -> 
     found = interiors.bases.get(common)
     if found is None:  # two threads may both make it, and either will do
         found = interiors.bases.setdefault(common, Base(common, lengths, interiors))
+    return found
+
+
+def known_facts(rule: Rule, lengths: Lengths, interiors: InteriorStore) -> Mapping[Called, Facts]:
+    """The facts of a common or shared rule and of all that it reaches; none of any other rule."""
+    if rule.is_common:
+        return base_of(rule, lengths, interiors).facts
+    if not rule.is_shared:
+        return {}
+    kept = interiors.shared_facts
+    found = kept.get(rule)
+    if found is None:
+        found = analyse(rule, lengths, lambda other: known_facts(other, lengths, interiors))
+        if len(kept) >= _MOST_SHARED:
+            kept.clear()
+        kept[rule] = found  # two threads may both work it out, and get the same
     return found

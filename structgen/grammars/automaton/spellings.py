@@ -7,7 +7,7 @@ keys in which that one, however it is spelled, is a declared name that may not c
 
 from __future__ import annotations
 
-from structgen.grammars.automaton._jit import Memory, compiled, inner
+from structgen.grammars.automaton._jit import Memory, UInt8Array, compiled, inner
 from structgen.grammars.automaton.hashing import pair_hash
 from structgen.grammars.automaton.tables import (
     B_BEFORE,
@@ -19,6 +19,7 @@ from structgen.grammars.automaton.tables import (
     EXTENSIONS,
     N_EXTENSIONS,
     N_SPELLINGS,
+    NO_SPELLING,
     SPELLING_HASH,
     SPELLINGS,
     UNKNOWN_SPELLING,
@@ -34,7 +35,14 @@ from structgen.grammars.automaton.tables import (
     set_count,
 )
 
-__all__ = ["enter_extension", "extended_keys", "longer_spelling", "rehash_extensions", "rehash_spellings"]
+__all__ = [
+    "enter_extension",
+    "extended_keys",
+    "longer_spelling",
+    "read_spelling",
+    "rehash_extensions",
+    "rehash_spellings",
+]
 
 
 @inner
@@ -64,6 +72,18 @@ def longer_spelling(m: Memory, spelling: int, byte: int) -> int:
         put(m, SPELLING_HASH, slot, 0, row)
         set_count(m, N_SPELLINGS, row + 1)
     return cell(m, SPELLING_HASH, slot, 0)
+
+
+@compiled
+def read_spelling(m: Memory, spelling: int, text: UInt8Array) -> int:
+    """Write the bytes of ``spelling``, the last first, as many as there is room for; returns how many there are."""
+    count = 0
+    while spelling != NO_SPELLING:
+        if count < len(text):
+            text[count] = cell(m, SPELLINGS, spelling, B_BYTE)
+        count += 1
+        spelling = cell(m, SPELLINGS, spelling, B_BEFORE)
+    return count
 
 
 @inner

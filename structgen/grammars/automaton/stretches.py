@@ -37,9 +37,12 @@ _STATES, _MOST_REACHED, _MOST_ROUNDS = 64, 64, 8
 ALONE = -1
 _ROW = 10
 _FAILED = _STATES * _ROW + _MOST_REACHED
-LOOPS = _FAILED + 1
+_INSIDE, _MOST_INSIDE = _FAILED + 1, 16
+LOOPS = _INSIDE + 3 * (_MOST_INSIDE + 1)
 """Room for what is kept of so many states (the state, 8 words of bytes, whether all of UTF-8 beyond ASCII), for those
-reached while it is found out, and for how often these were too many, which takes long: once is enough."""
+reached while it is found out, for how often these were too many, which takes long: once is enough; and for the states
+inside a character, those with 3, 2 and 1 bytes to come."""
+_ASCII_WORDS = 4
 
 
 @inner
@@ -52,7 +55,7 @@ def _loops_of(m: Memory, state: int, variant: int, loops: Int64Array) -> int:
     if loops[base] != state:
         loops[base] = state
         for word in range(1, 9):
-            loops[base + word] = 0xFFFFFFFF
+            loops[base + word] = 0xFFFFFFFF if word <= _ASCII_WORDS else 0
         reached, rounds = 0, 0
         while reached == 0 and rounds < _MOST_ROUNDS and not loops[_FAILED]:
             reached = _reach(m, state, variant, loops, base)
@@ -121,9 +124,9 @@ def _may_be_passed(m: Memory, state: int, variant: int) -> bool:
 
 @inner
 def _takes_any_character(m: Memory, loops: Int64Array, reached: int, state: int) -> bool:
-    """Whether every character beyond ASCII leads a string's ``state`` to one of the states reached."""
+    """Whether every character beyond ASCII leads ``state`` to one of the states reached."""
     if cell(m, STATES, state, S_COUNT) != STRING:
-        return False
+        return _takes_utf8(m, loops, reached, state)
     record = cell(m, STATES, state, S_NODES)
     value = cell(m, RECORDS, record, X_VALUE)
     if cell(m, RECORDS, record, X_PHASE) != NONE or cell(m, RECORDS, record, X_TEXT_END) or value < 0:
@@ -139,6 +142,59 @@ def _takes_any_character(m: Memory, loops: Int64Array, reached: int, state: int)
             return False
         following = cell(m, INTERVALS, place, INTERVAL_TO) + 1
     return following > LAST_RANK
+
+
+@inner
+def _takes_utf8(m: Memory, loops: Int64Array, reached: int, state: int) -> bool:
+    """The same of a state that is stepped by bytes; False too where many states stand inside of the characters."""
+    for left in range(3):
+        loops[_INSIDE + left * (_MOST_INSIDE + 1)] = 0
+    if not (
+        _enter(m, loops, 3, state, 0xF1, 0xF4)
+        and _enter(m, loops, 2, state, 0xE1, 0xED)
+        and _enter(m, loops, 2, state, 0xEE, 0xF0)
+        and _enter(m, loops, 2, next_state(m, state, 0xF0), 0x90, 0xC0)
+        and _enter(m, loops, 2, next_state(m, state, 0xF4), 0x80, 0x90)
+        and _enter(m, loops, 1, state, 0xC2, 0xE0)
+        and _enter(m, loops, 1, next_state(m, state, 0xE0), 0xA0, 0xC0)
+        and _enter(m, loops, 1, next_state(m, state, 0xED), 0x80, 0xA0)
+    ):
+        return False
+    for left in range(3, 1, -1):
+        place = _INSIDE + (left - 1) * (_MOST_INSIDE + 1)
+        for one in range(loops[place]):
+            if not _enter(m, loops, left - 1, loops[place + 1 + one], 0x80, 0xC0):
+                return False
+    for one in range(loops[_INSIDE]):
+        for byte in range(0x80, 0xC0):
+            target, is_known = next_state(m, loops[_INSIDE + 1 + one], byte), False
+            for other in range(reached):
+                if loops[_STATES * _ROW + other] == target:
+                    is_known = True
+            if not is_known:
+                return False
+    return True
+
+
+@inner
+def _enter(m: Memory, loops: Int64Array, left: int, state: int, first: int, end: int) -> bool:
+    """Add what the bytes from ``first`` on lead to from ``state`` to the states with ``left`` bytes to come.
+
+    False where one of them may not come, or there is no room.
+    """
+    if state == NO_STATE:
+        return False
+    place = _INSIDE + (left - 1) * (_MOST_INSIDE + 1)
+    for byte in range(first, end):
+        target, one = next_state(m, state, byte), 0
+        while one < loops[place] and loops[place + 1 + one] != target:
+            one += 1
+        if target == NO_STATE or one == _MOST_INSIDE:
+            return False
+        if one == loops[place]:
+            loops[place + 1 + one] = target
+            loops[place] += 1
+    return True
 
 
 @inner

@@ -15,7 +15,7 @@ from structgen.grammars.automaton.string_costs import nearest_ends, spelling_cos
 from structgen.grammars.automaton.string_lengths import StateLengths, lengths_of
 from structgen.grammars.automaton.string_products import product, sizes
 from structgen.grammars.automaton.string_rows import ValueRows, in_words, rows_of, value_rows
-from structgen.grammars.automaton.string_texts import Texts, lists_of, texts_of
+from structgen.grammars.automaton.string_texts import Texts, lists_of, one_text, texts_of
 from structgen.grammars.automaton.string_values import ANY, RankedDfa, ranked
 from structgen.grammars.automaton.tables import (
     D_FIRST,
@@ -159,26 +159,27 @@ class StringTables:
 
     def with_name(self, keys: int, name: str) -> int:
         """The machine ``keys`` with one more declared key, whose number is that of the names so far."""
-        row, automaton = self._tables[MACHINES][keys], self._marking[keys]
-        first, end = int(row[G_TEXT]), int(row[G_TEXT_END])
-        text = texts_of((name,), self._single)
-        new = np.array(text.rows)
-        new[:, T_FIRST] = self._append(POOL, N_POOL, text.ranks[:, None])
-        new[:, T_LABEL] = end - first
-        if automaton is not None:
-            _mark(new, text, automaton)
-        place = first + self._place_of(text.ranks, first, end)
-        texts = self._tables[TEXTS]
-        first = self._append(TEXTS, N_TEXTS, np.concatenate((texts[first:place], new, texts[place:end])))
-        machine = self._append(MACHINES, N_MACHINES, np.array(row)[None])
-        row = self._tables[MACHINES][machine]
-        row[G_TEXT], row[G_TEXT_END], row[G_START] = first, self._tables.count(N_TEXTS), HOLE
-        self._marking[machine] = automaton
-        return machine
+        tables, automaton, machine = self._tables, self._marking[keys], self._tables.row(MACHINES, keys)
+        first, end = machine[G_TEXT], machine[G_TEXT_END]
+        ranks, cost = one_text(name, self._single)
+        masks = (0, 0) if automaton is None else (int(word[0]) for word in in_words([_label_of(automaton, ranks)]))
+        place = first + self._place_of(ranks, first, end)
+        self._make_room(POOL, tables.count(N_POOL) + len(ranks))
+        self._make_room(TEXTS, tables.count(N_TEXTS) + end - first + 1)
+        self._make_room(MACHINES, tables.count(N_MACHINES) + 1)
+        text = [tables.append(POOL, N_POOL, [(rank,) for rank in ranks]), len(ranks), cost, end - first, *masks]
+        machine[G_TEXT] = tables.count(N_TEXTS)
+        tables.repeat(TEXTS, N_TEXTS, first, place)
+        tables.append(TEXTS, N_TEXTS, [text])
+        tables.repeat(TEXTS, N_TEXTS, place, end)
+        machine[G_TEXT_END], machine[G_START] = tables.count(N_TEXTS), HOLE
+        extended = tables.append(MACHINES, N_MACHINES, [machine])
+        self._marking[extended] = automaton
+        return extended
 
-    def _place_of(self, ranks: Int32Array, first: int, end: int) -> int:
-        """How many of the texts from ``first`` to ``end`` come before one of these ranks."""
-        texts, pool, wanted = self._tables[TEXTS], self._tables[POOL], ranks.tolist()
+    def _place_of(self, wanted: list[int], first: int, end: int) -> int:
+        """How many of the texts from ``first`` to ``end`` come before the one with these ranks."""
+        texts, pool = self._tables[TEXTS], self._tables[POOL]
 
         def ranks_of(place: int) -> list[int]:
             start, length = texts[place, : T_LENGTH + 1].tolist()
@@ -289,11 +290,12 @@ class StringTables:
 def _mark(rows: Int32Array, texts: Texts, automaton: RankedDfa) -> None:
     """Say of each text which languages of others hold it too."""
     ends = [int(end) for end in texts.rows[:, T_LENGTH].cumsum()]
-    labels = [_label_of(automaton, texts.ranks[start:end]) for start, end in itertools.pairwise([0, *ends])]
+    ranks = texts.ranks.tolist()
+    labels = [_label_of(automaton, ranks[start:end]) for start, end in itertools.pairwise([0, *ends])]
     rows[:, T_MASK], rows[:, T_MASK_2] = in_words(labels)
 
 
-def _label_of(automaton: RankedDfa, ranks: Int32Array) -> int:
+def _label_of(automaton: RankedDfa, ranks: Sequence[int]) -> int:
     """The languages that hold the text with these ranks."""
     state = 0
     for rank in ranks:

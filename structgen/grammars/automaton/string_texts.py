@@ -25,7 +25,7 @@ from structgen.grammars.automaton.string_values import sorted_by_rank
 from structgen.grammars.automaton.tables import FAR, T_COST, T_FIRST, T_LENGTH
 from structgen.grammars.language import Language
 
-__all__ = ["Texts", "lists_of", "shortest_string", "texts_of"]
+__all__ = ["Texts", "lists_of", "one_text", "shortest_string", "texts_of"]
 
 _COLUMNS = 6
 _PLAIN = re.compile(r"[ !#-\[\]-~]*")
@@ -47,6 +47,14 @@ class Texts(NamedTuple):
 def texts_of(texts: tuple[str, ...], single: int) -> Texts:
     """Of ``texts``, sorted by code points, for a vocabulary with the bytes ``single``, a 256-bit integer."""
     return _laid_out(*sorted_by_rank(texts), single)
+
+
+def one_text(text: str, single: int) -> tuple[list[int], int]:
+    """The ranks of its characters and the bytes that spell it, as `texts_of` has them."""
+    if _is_plain(single) and _PLAIN.fullmatch(text):
+        return list(text.encode()), len(text)
+    found = texts_of((text,), single)
+    return found.ranks.tolist(), found.cheapest
 
 
 def lists_of(lists: Iterable[tuple[str, ...]], single: int) -> Texts:

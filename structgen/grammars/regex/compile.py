@@ -18,7 +18,7 @@ from structgen.grammars.utf8_dfa import utf8_dfa
 from structgen.grammars.values import regular
 from structgen.grammars.vocabulary import TokenVocabulary
 
-__all__ = ["compile_regex"]
+__all__ = ["compile_regex", "pattern_rule"]
 
 
 @front_end("regex")
@@ -53,7 +53,12 @@ def compile_regex(pattern: str, vocabulary: TokenVocabulary, **limits: Unpack[Li
     """
     if not isinstance(cast("object", pattern), str):
         raise InvalidGrammar(f"a pattern is a string, not {type(pattern).__name__}")
-    return TokenAutomaton(Rule("the pattern", lambda: _expression(pattern)), vocabulary)
+    return TokenAutomaton(pattern_rule(pattern), vocabulary)
+
+
+def pattern_rule(pattern: str) -> Rule:
+    """The grammar of `compile_regex`, without a vocabulary; faults of the pattern are found when it is first used."""
+    return Rule("the pattern", lambda: _expression(pattern))
 
 
 def _expression(pattern: str) -> Expr:

@@ -94,13 +94,13 @@ class _Parser(Parser[Flags]):
     def _repeat(self, item: Node, quantifier: re.Match[str]) -> Node:
         if self.scanner.skip("+"):
             raise refusal("a possessive quantifier", quantifier[0] + "+", quantifier.start())
-        self.scanner.skip("?")
+        lazy = self.scanner.skip("?")
         sign, low, comma, high = quantifier.groups()
         if sign:
-            return Repeat(item, int(sign == "+"), 1 if sign == "?" else None)
+            return Repeat(item, int(sign == "+"), 1 if sign == "?" else None, lazy)
         if not comma:
             return Repeat(item, int(low), int(low))
-        return Repeat(item, int(low or 0), int(high) if high else None)
+        return Repeat(item, int(low or 0), int(high) if high else None, lazy)
 
     def _group(self, flags: Flags) -> Node:
         self._refuse(_REFUSED_GROUPS)

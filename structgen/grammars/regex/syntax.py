@@ -1,6 +1,7 @@
 """The syntax tree of a regular expression: what it matches, whatever the dialect that it was written in.
 
-Groups and greediness leave no trace: a text matches as a whole or it does not.
+Groups leave no trace: a text matches as a whole or it does not. Alternatives stand in the order in which they are
+written, for those who match a beginning of a text.
 """
 
 from __future__ import annotations
@@ -196,11 +197,15 @@ class Alternatives(_Several):
 
 @dataclass(frozen=True, eq=False)
 class Repeat(Node):
-    """At least ``low`` times, at most ``high`` times; ``None`` is without end."""
+    """At least ``low`` times, at most ``high`` times; ``None`` is without end.
+
+    Whether it is ``lazy``, and so tries few times first, says nothing of which texts match as a whole.
+    """
 
     part: Node
     low: int
     high: int | None
+    lazy: bool = False
 
     @property
     @override

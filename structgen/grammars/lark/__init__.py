@@ -1,0 +1,22 @@
+"""Grammars in Lark's syntax, with the meaning that `lark` gives them.
+
+::
+
+    start: "{" [pair ("," pair)*] "}"
+    pair: NAME "=" NUMBER
+
+    %import common.CNAME -> NAME
+    %import common.NUMBER
+    %import common.WS
+    %ignore WS
+
+The `lark` package loads the grammar and makes the tables; what its lexer and its parsers do with a text becomes rules
+over bytes::
+
+    text -> embedded -> loading -> patterns -> scanning -> lexing -> moves -> token_places -> product -> rules
+                                -> lalr, earley ----------------------------------------------^
+"""
+
+from structgen.grammars.lark.compile import compile_lark
+
+__all__ = ["compile_lark"]

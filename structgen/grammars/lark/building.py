@@ -1,0 +1,79 @@
+"""From a grammar's text to its rule: the way of the whole, step by step."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+
+from structgen.errors import InvalidRegex, UnsupportedGrammar
+from structgen.grammars.expr import Rule
+from structgen.grammars.lark.earley import earley_grammar, earley_lexers
+from structgen.grammars.lark.embedded import Foreign
+from structgen.grammars.lark.lalr import LalrGrammar
+from structgen.grammars.lark.lexing import Lexing
+from structgen.grammars.lark.loading import Conflict, Loaded, LoadedLalr, load_earley, load_lalr
+from structgen.grammars.lark.patterns import Steps
+from structgen.grammars.lark.product import rule_of
+from structgen.grammars.lark.scanning import Scanner
+from structgen.grammars.lark.token_places import TokenPlaces
+from structgen.grammars.left_recursion import without_left_recursion
+from structgen.grammars.regex.python_parser import parse
+
+__all__ = ["build_rule"]
+
+
+def build_rule(text: str, start: str, parser: str, name: str, foreign: Mapping[str, Foreign]) -> Rule:
+    """The rule of the texts that a parser of Lark takes, none of its rules left-recursive; see `compile_lark`.
+
+    ``foreign`` is what stands for terminals that are declared and have no pattern.
+    """
+    return without_left_recursion(_rule(text, start, parser, name, foreign))
+
+
+def _rule(text: str, start: str, parser: str, name: str, foreign: Mapping[str, Foreign]) -> Rule:
+    if parser == "lalr":
+        return _lalr_rule(load_lalr(text, start, name), start, name, foreign)
+    if parser == "auto":
+        with suppress(Conflict):
+            loaded = load_lalr(text, start, name)
+            if not loaded.lost:
+                return _lalr_rule(loaded, start, name, foreign)
+    return _earley_rule(load_earley(text, start, name), start, name, foreign)
+
+
+def _lalr_rule(loaded: LoadedLalr, start: str, name: str, foreign: Mapping[str, Foreign]) -> Rule:
+    lexing, numbers = _lexing(loaded, name)
+    its_foreign = _numbered(foreign, numbers)
+    grammar = LalrGrammar(loaded, start, numbers)
+    places = TokenPlaces(lexing, grammar.contexts, grammar.following, its_foreign)
+    return rule_of(grammar.united(places.groups), places)
+
+
+def _earley_rule(loaded: Loaded, start: str, name: str, foreign: Mapping[str, Foreign]) -> Rule:
+    lexing, numbers = _lexing(loaded, name)
+    its_foreign = _numbered(foreign, numbers)
+    lexers = earley_lexers(loaded, lexing, numbers)
+    following = {number: [0] for number in numbers.values()}
+    return rule_of(earley_grammar(loaded, start, numbers), TokenPlaces(lexing, [lexers], following, its_foreign))
+
+
+def _numbered(foreign: Mapping[str, Foreign], numbers: dict[str, int]) -> dict[int, Foreign]:
+    """Give terminals without a pattern numbers after the others."""
+    found: dict[int, Foreign] = {}
+    for terminal, its in foreign.items():
+        numbers[terminal] = len(numbers)
+        found[numbers[terminal]] = its
+    return found
+
+
+def _lexing(loaded: Loaded, name: str) -> tuple[Lexing, dict[str, int]]:
+    """The terminals, and their numbers by name."""
+    steps, entries = Steps(), list[int]()
+    names = [terminal.name for terminal in loaded.terminals]
+    for number, terminal in enumerate(loaded.terminals):
+        try:
+            tree = parse(terminal.pattern.to_regexp())
+        except InvalidRegex as error:
+            raise UnsupportedGrammar(f"{name}: the terminal {terminal.name}: {error}") from error
+        entries.append(steps.add_terminal(terminal.name, number, tree))
+    return Lexing(Scanner(steps, names), entries, names), {one: number for number, one in enumerate(names)}

@@ -1,0 +1,82 @@
+"""From a grammar in Lark's syntax to its automaton."""
+
+from __future__ import annotations
+
+from typing import Literal, cast
+
+from typing_extensions import Unpack
+
+from structgen.errors import GrammarLimitExceeded, InvalidGrammar
+from structgen.grammars.lark.embedded import without_foreign
+from structgen.grammars.limits import Limits
+from structgen.grammars.recipe import front_end
+from structgen.grammars.token_automaton import TokenAutomaton
+from structgen.grammars.vocabulary import TokenVocabulary
+
+__all__ = ["compile_lark"]
+
+
+@front_end("lark")
+def compile_lark(
+    text: str,
+    vocabulary: TokenVocabulary,
+    start: str = "start",
+    parser: Literal["auto", "lalr", "earley"] = "auto",
+    name: str = "the grammar",
+    **limits: Unpack[Limits],
+) -> TokenAutomaton:
+    """The automaton of the texts that `lark` parses with a grammar.
+
+    With ``"lalr"`` these are the texts that ``Lark(text, parser="lalr")`` parses, its contextual lexer included: what
+    is a keyword and what a name, which terminal is taken where several match, and how far, is as Lark decides it.
+    With ``"earley"`` they are those of ``Lark(text, parser="earley", lexer="dynamic_complete")``: any way to part a
+    text into tokens will do. ``"auto"`` is LALR(1) where the grammar is, and Earley where it has
+    conflicts, also those that Lark's LALR parser decides, as it does with a dangling ``else``.
+
+    Rules may hold what Lark's may not. ``<|name|>``, ``<name>`` or ``<[id]>`` is a special token of the vocabulary: a
+    symbol of its own and no characters, which ends whatever token is before it. ``%json {...}`` is a JSON value under
+    that schema, as `compile_json_schema` has it; it follows a token that its first character could not go on with.
+
+    Parameters
+    ----------
+    text : str
+        The grammar.
+    vocabulary : TokenVocabulary
+        The model's tokens.
+    start : str
+        The rule to begin with.
+    parser : {"auto", "lalr", "earley"}
+        Whose language it is.
+    name : str
+        Of the grammar, for messages: its file. Imports of other grammars are looked for in its folder, which by default
+        is the working directory; take no grammar from strangers that may read files there.
+    **limits
+        On time, states and memory; see `Limits`.
+
+    Raises
+    ------
+    InvalidGrammar
+        The grammar is malformed, with line, column and what was expected; or it is not for the parser asked for,
+        or names a special token that the vocabulary does not have.
+    SchemaError
+        A schema after ``%json`` is malformed or cannot be held.
+    UnsupportedGrammar
+        A terminal cannot be held exactly. Terminals are regular expressions as `compile_regex` takes them; lookbehind
+        sees one character, and none before its terminal; with Earley a lookahead sees no further than to the end of its
+        terminal.
+    EmptyLanguage
+        No text matches.
+    GrammarLimitExceeded
+        The terminals are too large, or a limit is passed.
+    """
+    if not isinstance(cast("object", text), str):
+        raise InvalidGrammar(f"a grammar is a string, not {type(text).__name__}")
+    if parser not in ("auto", "lalr", "earley"):
+        raise InvalidGrammar(f'parser is "auto", "lalr" or "earley", not {parser!r}')
+    from structgen.grammars.lark.building import build_rule  # `lark` takes a third of a second to import
+
+    try:
+        lark_text, foreign = without_foreign(text, vocabulary, name)
+        return TokenAutomaton(build_rule(lark_text, start, parser, name, foreign), vocabulary)
+    except RecursionError as error:
+        raise GrammarLimitExceeded("the grammar is nested too deeply; give its inner groups names") from error
