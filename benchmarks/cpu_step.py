@@ -1,13 +1,12 @@
 """Speed of the compiled CPU runner on SmolLM2-135M, against the floor of bytes over bandwidth.
 
-    python benchmarks/cpu_step.py [--rounds 15] [--threads 2] [--model smollm2-135m] [--perplexity]
+    python benchmarks/cpu_step.py [--rounds 15] [--threads 2] [--model smollm2-135m]
 
 Prefill is one step over 512 tokens; decode is a step of one token in each of some rows behind 160 or 1,024 tokens of
 context, or in sixteen rows that share most of theirs. The floor of a step is what it reads (weights once, keys and
 values of every row, what rows share once) over the bandwidth that all threads reach together on memory as large as the
 weights, measured first and last. Configurations take turns; medians and the best of the rounds go to
 results/cpu_step.csv. A profile of one decode step says where its time goes.
-Perplexity is over the first 5,120 tokens of the README and the guide for contributors, in pieces of 512.
 """
 
 from __future__ import annotations
@@ -21,7 +20,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-import torch
 from machine import describe_machine
 
 from structgen._compiled.entries import add_entry
@@ -32,7 +30,7 @@ from structgen.engine.models import LoadedModel, load_model
 from structgen.engine.sources import resolve_model
 from structgen.engine.step import StepBatch
 
-PREFILL_TOKENS, PIECES = 512, 10
+PREFILL_TOKENS = 512
 RESULTS = Path(__file__).parent / "results" / "cpu_step.csv"
 CONFIGURATIONS = (("int8", "int8"), ("int8", "bf16"), ("int4", "int8"), ("int4", "bf16"))
 
@@ -61,7 +59,6 @@ def main() -> None:
     parser.add_argument("--model", default="smollm2-135m", help="alias or path of a GGUF file")
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--threads", type=int, nargs="+", default=sorted({1, available_cores()}))
-    parser.add_argument("--perplexity", action="store_true")
     arguments = parser.parse_args()
     machine = describe_machine()
     print(*(f"{name}: {value}" for name, value in machine.items()), sep="\n")
@@ -74,8 +71,6 @@ def main() -> None:
         writer = csv.DictWriter(file, [*rows[0], *machine])
         writer.writeheader()
         writer.writerows({**row, **machine} for row in rows)
-    if arguments.perplexity:
-        print_perplexities(loaded, max(arguments.threads))
 
 
 def measure_threads(loaded: LoadedModel, threads: int, rounds: int) -> list[dict[str, object]]:
@@ -204,29 +199,6 @@ def print_profile(runner: CpuRunner, kind: tuple[str, str], most: float) -> None
             part[1] += same[0].weight_bytes / most / 1e6
         shares = [f"{name} {ms:.2f} ms" + f" (floor {floor:.2f})" * (floor > 0) for name, (ms, floor) in parts.items()]
         print(f"{'/'.join(kind)}, {case.name}: {', '.join(shares)}")
-
-
-def print_perplexities(loaded: LoadedModel, threads: int) -> None:
-    folder = Path(__file__).parents[1]
-    text = "".join((folder / name).read_text() for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md"))
-    tokens = loaded.tokenizer.encode(text, add_special_tokens=False).ids
-    pieces = [np.array(tokens[first : first + 512], np.int32) for first in range(0, min(len(tokens), 5120) - 511, 512)]
-    exact = None
-    for kind in (("fp32", "fp32"), ("bf16", "bf16"), ("w8a8", "bf16"), *CONFIGURATIONS):
-        found = perplexity(runner_of(loaded, *kind, threads), pieces)
-        exact = exact or found
-        print(
-            f"perplexity, {kind[0]} weights, {kind[1]} KV: {found:.3f} ({100 * (found / exact - 1):+.2f} %)", flush=True
-        )
-
-
-def perplexity(runner: CpuRunner, pieces: list[np.ndarray]) -> float:
-    losses = []
-    for piece in pieces:
-        step = step_of(CASES[0])._replace(token_ids=piece, wanted=np.arange(len(piece), dtype=np.int32))
-        logits = runner.run(step)
-        losses.append(torch.nn.functional.cross_entropy(logits[:-1], torch.from_numpy(piece[1:].astype(np.int64))))
-    return math.exp(float(torch.stack(losses).mean()))
 
 
 if __name__ == "__main__":

@@ -6,7 +6,12 @@ import os
 import re
 from pathlib import Path
 
-__all__ = ["available_memory", "format_size", "parse_size"]
+try:
+    import resource
+except ImportError:  # Windows
+    resource = None
+
+__all__ = ["MemoryLimits", "available_memory", "format_size", "parse_size"]
 
 _UNITS = {"": 1, "B": 1} | {
     f"{letter}{suffix}": base**power
@@ -14,7 +19,6 @@ _UNITS = {"": 1, "B": 1} | {
     for suffix, base in (("B", 1000), ("iB", 1024))
 }
 _SIZE = re.compile(rf"(\d+(?:\.\d+)?)\s*({'|'.join(_UNITS)})")
-_CGROUP = Path("/sys/fs/cgroup")
 
 
 def parse_size(size: int | str) -> int:
@@ -41,13 +45,51 @@ def format_size(size: int) -> str:
     return f"{size} B"
 
 
+class MemoryLimits:
+    """What bounds the memory of this process: the system, its control group, its limit of address space.
+
+    Parameters
+    ----------
+    proc : Path
+        Where the system's numbers are: ``meminfo`` and ``self/statm``.
+    cgroup : Path
+        The folder of the control group, of version 2: ``memory.max`` and ``memory.current``.
+    """
+
+    def __init__(self, proc: Path = Path("/proc"), cgroup: Path = Path("/sys/fs/cgroup")) -> None:
+        self._proc = proc
+        self._cgroup = cgroup
+
+    def available(self) -> int:
+        """Return the bytes that may still be taken, by that bound which leaves least."""
+        amounts = [self._of_system(), self._of_group(), self._of_address_space()]
+        return max(0, min(amount for amount in amounts if amount is not None))
+
+    def _of_system(self) -> int:
+        meminfo = self._proc / "meminfo"
+        if meminfo.exists():
+            for line in meminfo.read_text().splitlines():
+                if line.startswith("MemAvailable"):
+                    return int(line.split()[1]) * 1024
+        return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+
+    def _of_group(self) -> int | None:
+        limit, used = self._cgroup / "memory.max", self._cgroup / "memory.current"
+        if not limit.exists() or limit.read_text().strip() == "max":
+            return None
+        return int(limit.read_text()) - int(used.read_text())
+
+    def _of_address_space(self) -> int | None:
+        """``ulimit -v``, less what is mapped, touched or not."""
+        mapped = self._proc / "self" / "statm"
+        if resource is None or not mapped.exists():
+            return None
+        limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+        if limit == resource.RLIM_INFINITY:
+            return None
+        return limit - int(mapped.read_text().split()[0]) * resource.getpagesize()
+
+
 def available_memory() -> int:
-    """Return the bytes that this process may take: what the system has left, or its control group if that is less."""
-    amounts = [os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")]
-    meminfo = Path("/proc/meminfo")
-    if meminfo.exists():
-        amounts = [int(line.split()[1]) * 1024 for line in meminfo.read_text().splitlines() if "MemAvailable" in line]
-    limit, used = _CGROUP / "memory.max", _CGROUP / "memory.current"
-    if limit.exists() and limit.read_text().strip() != "max":
-        amounts.append(int(limit.read_text()) - int(used.read_text()))
-    return max(0, min(amounts))
+    """Return the bytes that this process may still take (see :class:`MemoryLimits`)."""
+    return MemoryLimits().available()

@@ -49,7 +49,8 @@ class LLM:
     quantization : str or None
         The format of the weights of linear layers: ``"int8"`` (a scale for each output channel, activations in
         integers of up to 16 bits), ``"w8a8"`` (activations of 8 bits: less exact), ``"int4"`` (a scale and a minimum
-        for each group of 32), ``"fp32"``, ``"bf16"``; None for that of ``dtype``.
+        for each group of 32; what a GGUF file has in Q4_0, Q4_1 or Q4_K stays what it is there), ``"fp32"``,
+        ``"bf16"``; None for that of ``dtype``.
     max_num_seqs, max_model_len, max_num_batched_tokens, block_size, kv_memory, kv_cache_dtype, grammar_timeout
         How the engine runs: requests at once, tokens of a sequence, tokens of a step, tokens of a page, memory and type
         of keys and values, seconds that a grammar may take to compile; see
@@ -79,7 +80,8 @@ class LLM:
     ModelError
         The model cannot be found, fetched, read or run.
     OutOfMemory
-        ``kv_memory`` is too little; the message says what would do.
+        The weights and ``kv_memory`` are more than there is, which is seen before they are read, or ``kv_memory`` is
+        too little; the message says what would do.
     InvalidRequest
         An argument is wrong.
     PluginError
@@ -102,6 +104,7 @@ class LLM:
         call_format: str = "hermes",
     ) -> None:
         # torch comes in here and not with the module: `import structgen` stays quick
+        from structgen.engine.footprint import WeightFormat, check_fit
         from structgen.engine.local_client import LocalClient
         from structgen.engine.models.loading import load_model
         from structgen.engine.process import calm_torch
@@ -126,7 +129,11 @@ class LLM:
         calm_torch()
         with console_progress(os.fspath(model)) as progress:
             local = resolve_model(model, progress=progress)
-        loaded = load_model(local, dtype=dtype_of(quantization, dtype))
+        loaded = load_model(
+            local,
+            dtype=dtype_of(quantization, dtype),
+            check=lambda description: check_fit(description, WeightFormat(quantization, dtype), options.kv_bytes),
+        )
         runner = make_runner(loaded, options, quantization)
         self.name: str = loaded.name
         self.tokenizer: Tokenizer = loaded.tokenizer

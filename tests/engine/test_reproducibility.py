@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from typing import NamedTuple
 
 import pytest
+import torch
 
 from structgen.engine.cpu.runner import CpuRunner
 from structgen.engine.local_client import LocalClient
+from structgen.engine.models.description import LinearScaling, ModelDescription, Rope
+from structgen.engine.models.weights import lay_out
 from structgen.engine.options import EngineOptions
 from structgen.engine.request import GrammarSpec, Request, SamplingParams
 
@@ -39,7 +43,8 @@ def requests():
 
 
 def answers(runner, vocabulary, schedule):
-    memory = schedule.cache_tokens // runner.page_size * runner.page_bytes(0)
+    page_bytes = sum(runner.page_bytes(group) for group in range(len(runner.cache_groups)))
+    memory = schedule.cache_tokens // runner.page_size * page_bytes
     options = EngineOptions(schedule.max_num_seqs, None, schedule.max_num_batched_tokens, kv_memory=memory)
     order = list(enumerate(requests()))
     random.Random(schedule.order).shuffle(order)
@@ -53,10 +58,47 @@ def answers(runner, vocabulary, schedule):
         return found, client.metrics()
 
 
+@pytest.fixture(scope="module")
+def gemma(loaded):
+    """A model of all that makes a Gemma: windows, two ropes, caps, norms of heads and behind layers, scales."""
+    description = ModelDescription(
+        architecture="gemma",
+        vocab_size=loaded.description.vocab_size,
+        hidden_size=32,
+        intermediate_size=64,
+        num_hidden_layers=3,
+        num_attention_heads=4,
+        num_key_value_heads=1,
+        head_dim=16,
+        max_position_embeddings=1024,
+        rms_norm_eps=1e-6,
+        rope=Rope(10_000.0, LinearScaling(4.0)),
+        local_rope=Rope(500.0),
+        sliding_windows=(24, None, 24),
+        qk_norm=True,
+        activation="gelu_tanh",
+        attention_scale=0.3,
+        attention_softcap=5.0,
+        logit_softcap=20.0,
+        embedding_scale=32**0.5,
+        norm_offset=1.0,
+        post_norms=True,
+        tie_word_embeddings=True,
+    )
+    generator = torch.Generator().manual_seed(3)
+    weights, _ = lay_out(description, lambda *shape: 0.3 * torch.randn(shape, generator=generator))
+    return replace(loaded, description=description, weights=weights)
+
+
 @pytest.mark.parametrize(
-    ("quantization", "kv"), [("fp32", "fp32"), ("fp32", "bf16"), ("int8", "int8"), ("int8", "bf16")]
+    ("model", "quantization", "kv"),
+    [
+        *(("loaded", *kind) for kind in (("fp32", "fp32"), ("fp32", "bf16"), ("int8", "int8"), ("int8", "bf16"))),
+        *(("gemma", *kind) for kind in (("fp32", "fp32"), ("int8", "bf16"))),
+    ],
 )
-def test_an_answer_is_the_same_bits_under_every_schedule(loaded, vocabulary, quantization, kv):
+def test_an_answer_is_the_same_bits_under_every_schedule(request, vocabulary, model, quantization, kv):
+    loaded = request.getfixturevalue(model)
     rng = random.Random(f"{quantization}-{kv}")
     alone, _ = answers(CpuRunner(loaded, quantization=quantization, kv=kv), vocabulary, Schedule(1, 512, 4096, 0))
     preemptions = hits = 0

@@ -38,7 +38,7 @@ def test_a_format_that_is_not_known_is_refused_before_anything_is_loaded(tmp_pat
 def test_what_the_compiled_runner_does_not_know_runs_in_torch_unless_it_is_to_be_quantized(tiny_folder):
     loaded = load_model(tiny_folder)
     assert isinstance(make_runner(loaded, EngineOptions(), None), CpuRunner)
-    capped = replace(loaded, description=replace(loaded.description, logit_softcap=30.0))
-    assert isinstance(make_runner(capped, EngineOptions(), None), TorchPagedRunner)
-    with pytest.raises(UnsupportedModel, match="does not know the logit_softcap of llama yet; run it with dtype="):
-        make_runner(capped, EngineOptions(), "int8")
+    odd = replace(loaded, description=replace(loaded.description, intermediate_size=24))
+    assert isinstance(make_runner(odd, EngineOptions(), None), TorchPagedRunner)
+    with pytest.raises(UnsupportedModel, match="intermediate_size is 24; the compiled CPU path needs a multiple of 16"):
+        make_runner(odd, EngineOptions(), "int8")

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import random
 import shutil
+import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -154,3 +157,43 @@ def test_a_stream_that_is_left_lets_its_pages_go_while_others_end(tiny_llm):
 def test_a_cache_that_does_not_fit_says_at_load_what_would(tiny_folder, front, options, message):
     with pytest.raises(OutOfMemory, match=message):
         front(tiny_folder, **options)
+
+
+LIMITED = """
+import resource, sys
+from structgen import LLM
+from structgen.errors import OutOfMemory
+import structgen.engine.local_client, structgen.engine.models.loading, structgen.engine.runners
+mapped = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+resource.setrlimit(resource.RLIMIT_AS, (mapped + (500 << 20),) * 2)
+try:
+    LLM(sys.argv[1], quantization="int8")
+except OutOfMemory as error:
+    print(error)
+"""
+
+
+@pytest.mark.model
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems do not say how much address space is taken")
+def test_a_model_that_the_limit_of_the_process_does_not_hold_is_refused_before_it_is_read(smollm2):
+    command = [sys.executable, "-W", "ignore", "-c", LIMITED, str(smollm2)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+    assert done.stdout.startswith("quantization='int8': the weights take 567"), done.stderr
+    assert "free; what fits: dtype='bfloat16' (310" in done.stdout
+
+
+def test_a_model_that_no_machine_holds_is_refused_by_its_description(tiny_folder, tmp_path):
+    folder = tmp_path / "huge"
+    shutil.copytree(tiny_folder, folder)
+    sizes = {"hidden_size": 1 << 17, "intermediate_size": 1 << 19, "num_hidden_layers": 200}
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps({**config, **sizes}))
+    with pytest.raises(OutOfMemory, match=r"TiB while they are loaded .* no format of this model fits"):
+        LLM(folder)
+
+
+def test_more_memory_for_keys_and_values_than_there_is_is_refused_before_anything_is_read(tiny_folder):
+    with pytest.raises(
+        OutOfMemory, match=r"kv_memory 1024 TiB beside them, .* what fits: kv_memory of at most [\d.]+ "
+    ):
+        LLM(tiny_folder, kv_memory="1024TiB")

@@ -16,7 +16,7 @@ from structgen.engine.models import load_model
 
 PAGES = 200
 KINDS = [("fp32", "fp32"), ("fp32", "int8"), ("int8", "int8"), ("int8", "bf16"), ("int4", "bf16"), ("w8a8", "int8")]
-MODELS = ["llama2-gqa-tied", "mistral-window", "qwen3-norm"]
+MODELS = ["llama2-gqa-tied", "mistral-window", "qwen3-norm", "gemma2", "gemma3-linear-rope"]
 
 
 @pytest.fixture(scope="module")
@@ -68,7 +68,7 @@ schedules = st.builds(schedule_of, st.integers(0, 10**6), st.integers(1, 8), st.
 
 
 @pytest.mark.parametrize("kind", KINDS, ids="-".join)
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(schedule=schedules, name=st.sampled_from(MODELS), threads=st.integers(1, 3))
 def test_schedules_pages_and_threads_leave_the_bits(schedule, name, threads, kind, runners):
     sequences, steps, pages = schedule

@@ -67,21 +67,20 @@ def as_bfloat16(weight: torch.Tensor) -> torch.Tensor:
     return weight.bfloat16().float()
 
 
-def test_logits_are_the_torch_runner_s_unless_the_family_is_refused(case, tiny):
+def test_logits_are_the_torch_runner_s(case, tiny):
     loaded = load_model(tiny(case).folder)
-    if loaded.description.architecture.startswith("gemma"):
-        with pytest.raises(UnsupportedModel, match="does not know the activation of gemma"):
-            runner_of(loaded)
-        return
-    found = logits_alone(runner_of(loaded), TOKENS, [7, 2, 0, 5])
-    torch.testing.assert_close(found, expected_of(loaded), rtol=1e-4, atol=1e-4)
+    found, expected = logits_alone(runner_of(loaded), TOKENS, [7, 2, 0, 5]), expected_of(loaded)
+    # Of a row's largest: seven layers of a Gemma give twice the spread of three of a Llama.
+    assert float(((found - expected).abs().amax(-1) / expected.abs().amax(-1)).max()) < 3e-5
 
 
 @pytest.mark.parametrize(
     ("quantization", "matrix", "head"),
     [("bf16", as_bfloat16, as_bfloat16), ("int8", as_int8, as_int8), ("int4", as_int4, as_int8)],
 )
-@pytest.mark.parametrize("name", ["llama2-gqa-tied", "qwen2-bias", "mistral-wide-heads"])
+@pytest.mark.parametrize(
+    "name", ["llama2-gqa-tied", "qwen2-bias", "mistral-wide-heads", "gemma2", "gemma3-linear-rope"]
+)
 def test_a_quantized_model_is_the_model_of_the_weights_that_it_keeps(name, quantization, matrix, head, tiny):
     loaded = load_model(tiny(name).folder)
     found = logits_alone(runner_of(loaded, quantization), TOKENS, [7, 2, 0, 5])
@@ -96,7 +95,7 @@ def test_activations_of_eight_bits_are_less_exact(tiny):
 
 
 @pytest.mark.parametrize(("kv", "most"), [("fp32", 1e-5), ("bf16", 0.02), ("int8", 0.05)])
-@pytest.mark.parametrize("name", ["llama2", "mistral-wide-heads", "qwen3-norm"])
+@pytest.mark.parametrize("name", ["llama2", "mistral-wide-heads", "qwen3-norm", "gemma2"])
 def test_keys_and_values_lose_what_their_type_cannot_hold(name, kv, most, tiny):
     loaded = load_model(tiny(name).folder)
     lost = error(logits_alone(runner_of(loaded, kv=kv), TOKENS, [7, 2, 0, 5]), expected_of(loaded))
@@ -124,18 +123,32 @@ def test_pages_that_no_window_reaches_need_not_be_there(tiny):
     assert torch.equal(later, expected[50:])
 
 
-def test_layers_with_other_windows_have_pages_of_their_own(tiny):
-    loaded = load_model(tiny("qwen2-upper-windows").folder)
+@pytest.mark.parametrize(
+    ("name", "groups", "windows"),
+    [
+        ("qwen2-upper-windows", [(0,), (1, 2)], [None, 8]),
+        ("gemma2", [(0, 2), (1,)], [8, None]),
+        ("gemma3", [(0, 1, 2, 3, 4, 6), (5,)], [8, None]),
+    ],
+)
+def test_layers_with_other_windows_have_pages_of_their_own(name, groups, windows, tiny):
+    loaded = load_model(tiny(name).folder)
     runner = runner_of(loaded)
-    assert [group.layers for group in runner.cache_groups] == [(0,), (1, 2)]
-    assert [group.window for group in runner.cache_groups] == [None, 8]
-    assert runner.page_bytes(1) == 2 * runner.page_bytes(0)
-    tables = np.array([[4, 3, 2, 1]], np.int32), np.array([[8, 9, 10, 11]], np.int32)
-    step = step_of([Row(TOKENS, 0, [0] * 4)])._replace(page_tables=tables)
-    torch.testing.assert_close(runner.run(step), expected_of(loaded), rtol=1e-4, atol=1e-4)
-    later = step_of([Row(TOKENS[40:], 40, [0] * 4)])
-    tables = tables[0], np.array([[-1, -1, 10, 11]], np.int32)
-    assert torch.equal(runner.run(later._replace(page_tables=tables)), runner.run(step)[40:])
+    assert [group.layers for group in runner.cache_groups] == groups
+    assert [group.window for group in runner.cache_groups] == windows
+    assert runner.page_bytes(0) * len(groups[1]) == runner.page_bytes(1) * len(groups[0])
+    expected = logits_alone(runner, TOKENS, [7, 2, 0, 5])
+    tables = [[4, 3, 2, 1], [8, 9, 10, 11]]
+
+    def run(tokens: list[int], start: int, pages: list[list[int]]) -> torch.Tensor:
+        step = step_of([Row(tokens, start, pages[0])])
+        return runner.run(step._replace(page_tables=tuple(np.array([row], np.int32) for row in pages)))
+
+    assert torch.equal(run(TOKENS, 0, tables), expected)
+    # At position 40 no window reaches the first two pages any more; they are another sequence's by then.
+    run(TOKENS[::-1][:32], 0, [[5, 6] if one is None else row[:2] for row, one in zip(tables, windows, strict=True)])
+    freed = [row if one is None else [-1, -1, *row[2:]] for row, one in zip(tables, windows, strict=True)]
+    assert torch.equal(run(TOKENS[40:], 40, freed), expected[40:])
 
 
 def test_only_wanted_logits_are_computed(tiny):
@@ -179,11 +192,13 @@ def test_what_is_not_finite_stays_with_its_row(tiny):
         assert torch.equal(runner.run(step_of([Row([4, 2], 0, [1])])), good.run(step_of([Row([4, 2], 0, [1])])))
 
 
+@pytest.mark.parametrize("name", ["llama2", "gemma2-uncapped"])
 @pytest.mark.parametrize("quantization", ["fp32", "bf16", "int8", "int4", "w8a8"])
-def test_the_layer_with_broken_weights_is_named(quantization, tiny):
-    loaded = load_model(tiny("llama2").folder)
-    step = step_of([Row([1, 2, 3], 0, [0])])
-    assert runner_of(loaded, quantization).broken_layer(step) is None
+def test_the_layer_with_broken_weights_is_named(quantization, name, tiny):
+    loaded = load_model(tiny(name).folder)
+    whole = runner_of(loaded, quantization)
+    step = step_of([Row([1, 2, 3], 0, [0])], len(whole.cache_groups))
+    assert whole.broken_layer(step) is None
     layers = list(loaded.weights.layers)
     layers[1] = dataclasses.replace(layers[1], down=torch.full_like(layers[1].down, float("nan")))
     broken = dataclasses.replace(loaded, weights=dataclasses.replace(loaded.weights, layers=tuple(layers)))

@@ -5,25 +5,16 @@ from __future__ import annotations
 from structgen._compiled.kernel import I64, Address, cycles, has, write
 from structgen.engine.cpu._jit import compiled, inner
 from structgen.engine.cpu.kernels.access import meet, number
+from structgen.engine.cpu.kernels.activations import FLOATS, GROUPS, PAIRS, QUADS, QUADS_SIGNED
 from structgen.engine.cpu.kernels.attention import attend
 from structgen.engine.cpu.kernels.heads import project
 from structgen.engine.cpu.kernels.linear import SHORT_FLOATS, linear
-from structgen.engine.cpu.kernels.rows import (
-    FLOATS,
-    GROUPS,
-    PAIRS,
-    QUADS,
-    QUADS_SIGNED,
-    embed,
-    gate,
-    norm,
-    quantize,
-)
+from structgen.engine.cpu.kernels.rows import add, cap, embed, gate, norm, quantize
 from structgen.engine.cpu.layout import OPERANDS, PROFILE, TICKS
 
-__all__ = ["ATTEND", "EMBED", "GATE", "LINEAR", "NORM", "PROJECT", "QUANTIZE", "run_program"]
+__all__ = ["ADD", "ATTEND", "CAP", "EMBED", "GATE", "LINEAR", "NORM", "PROJECT", "QUANTIZE", "run_program"]
 
-EMBED, NORM, GATE, QUANTIZE = range(4)
+EMBED, NORM, GATE, QUANTIZE, ADD, CAP = range(6)
 PROJECT, ATTEND, LINEAR = 8, 16, 24
 """Codes of families: an element's size, or a form, is added."""
 
@@ -58,14 +49,8 @@ def run_program(program: int, operations: int, step: int, member: int) -> None:
 @inner
 def run_operation(code: int, operands: Address, step: Address, member: int) -> None:
     """One operation."""
-    if code == EMBED:
-        embed(operands, step, member)
-    elif code == NORM:
-        norm(operands, step, member)
-    elif code == GATE:
-        gate(operands, step, member)
-    elif code == QUANTIZE:
-        quantize(operands, step, member)
+    if code < PROJECT:
+        run_by_row(code, operands, step, member)
     elif code == PROJECT + 4:
         project(4, operands, step, member)
     elif code == PROJECT + 2:
@@ -80,6 +65,23 @@ def run_operation(code: int, operands: Address, step: Address, member: int) -> N
         attend(1, operands, step, member)
     else:
         run_linear(code - LINEAR, operands, step, member)
+
+
+@inner
+def run_by_row(code: int, operands: Address, step: Address, member: int) -> None:
+    """An operation row by row."""
+    if code == EMBED:
+        embed(operands, step, member)
+    elif code == NORM:
+        norm(operands, step, member)
+    elif code == GATE:
+        gate(operands, step, member)
+    elif code == QUANTIZE:
+        quantize(operands, step, member)
+    elif code == ADD:
+        add(operands, step, member)
+    else:
+        cap(operands, step, member)
 
 
 @inner

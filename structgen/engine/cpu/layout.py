@@ -5,7 +5,7 @@ and what its kernel says that it takes. What changes from step to step stands in
 
     0  tokens, logits, members, the barrier's place ...   places `TOKENS` to `TICKS`
     16 page tables: address and pages a row, for each cache group
-    32 buffers: an address each, places `HIDDEN` to `SCRATCH`
+    32 buffers: an address each, places `HIDDEN` to `BRANCH`
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ __all__ = [
     "ATTENDED",
     "BARRIER",
     "BLOCK",
+    "BRANCH",
     "GATE_UP",
     "GROUP",
     "HIDDEN",
@@ -46,7 +47,7 @@ __all__ = [
     "WANTED",
 ]
 
-OPERANDS = 16
+OPERANDS = 18
 BLOCK = 16
 """Output channels that a linear layer computes together, and positions that attention does."""
 GROUP = 32
@@ -62,5 +63,5 @@ PAGE_TABLES = 16
 """For each cache group: the address of its table, int32 ``[rows, pages]``, and how many pages a row has."""
 POOLS = 24
 """For each cache group: the address of its pages."""
-HIDDEN, QKV, QUERIES, ATTENDED, ACTIVATIONS, SCALES, SUMS, GATE_UP, LOGITS, SCRATCH = range(32, 42)
+HIDDEN, QKV, QUERIES, ATTENDED, ACTIVATIONS, SCALES, SUMS, GATE_UP, LOGITS, SCRATCH, BRANCH = range(32, 43)
 STEP_SIZE = 48

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,8 +11,9 @@ import numpy.typing as npt
 import torch
 
 from structgen._compiled import machine
+from structgen.engine.cpu.int4 import StoredRows, int4_layout
+from structgen.engine.cpu.kernels.activations import FLOATS, GROUPS, PAIRS, QUADS, QUADS_SIGNED
 from structgen.engine.cpu.kernels.linear import SHORT_FLOATS
-from structgen.engine.cpu.kernels.rows import FLOATS, GROUPS, PAIRS, QUADS, QUADS_SIGNED
 from structgen.engine.cpu.layout import BLOCK, GROUP
 from structgen.errors import InvalidRequest
 
@@ -22,7 +24,7 @@ _INT16, _INT32 = 2**15 - 1, 2**31 - 1
 _PIECE = 64 << 20
 _ALIGNMENT = 64
 _CHANNELS = 2048
-"""Channels that are quantized at a time."""
+"""Channels that are laid out at a time."""
 _CACHED = 1 << 18
 """Elements that are laid out at a time, few enough to stay in the cache."""
 
@@ -79,7 +81,7 @@ class Linear(NamedTuple):
     """A linear layer's weights where kernels find them: addresses, 0 for what it has not."""
 
     form: int
-    """Which kernel; see `kernels.rows` and `kernels.linear`."""
+    """Which kernel; see `kernels.activations` and `kernels.linear`."""
     limit: int
     """The greatest integer among its activations, 0 where they are floats."""
     weights: int
@@ -110,7 +112,13 @@ def byte_form() -> int:
 
 
 def pack(
-    memory: Memory, weight: torch.Tensor, bias: torch.Tensor | None, quantization: str, *, shared: bool = False
+    memory: Memory,
+    weight: torch.Tensor,
+    bias: torch.Tensor | None,
+    quantization: str,
+    *,
+    stored: Sequence[StoredRows] = (),
+    shared: bool = False,
 ) -> Linear:
     """Lay out a linear layer.
 
@@ -125,8 +133,10 @@ def pack(
     quantization : str
         ``"fp32"``, ``"bf16"``; ``"int8"``: a scale for each output channel, activations of as many bits as the sums
         hold; ``"w8a8"``: the same with activations of 8 bits; ``"int4"``: a scale and a minimum for each
-        channel and 32 inputs, in float16, which gives back exactly what a GGUF file of type Q4_1 holds whose scales
-        are those of the least and the greatest in a block.
+        channel and 32 inputs, in float16.
+    stored : sequence of StoredRows
+        All rows, from the first on: for int4, those that a file has in this form are kept as they are there. Empty for
+        none.
     shared : bool
         Whether the weights are something else too, and must stay as they are.
 
@@ -139,33 +149,54 @@ def pack(
         raise InvalidRequest(f"quantization {quantization!r} is not known; known are {', '.join(QUANTIZATIONS)}")
     features, inputs = weight.shape
     blocks, depth = -(-features // BLOCK), -(-inputs // GROUP) * GROUP
-    padded = _padded(weight.float().numpy(), blocks * BLOCK, depth)
-    begin = scales = 0
-    limit = 0
-    if quantization in ("int8", "w8a8"):
+    place_of_bias = 0 if bias is None else memory.place(_padded(bias.float().numpy()[:, None], blocks * BLOCK, 1))
+    scales = begin = 0
+    if quantization == "int4":
+        form, limit = GROUPS, _INT16
+        place = memory.place(int4_layout(_padded(weight.float().numpy(), blocks * BLOCK, depth), stored))
+    elif quantization in ("int8", "w8a8"):
         form = PAIRS if quantization == "int8" else byte_form()
         limit = 127 if quantization == "w8a8" else min(_INT16, _INT32 // (127 * depth))
-        integers, of_channels = _int8(padded)
-        data = _steps(integers, 2 if form == PAIRS else 4)
-        scales = memory.place(of_channels)
-        if form == QUADS:
-            begin = memory.place(-128 * integers.astype(np.int32).sum(1, dtype=np.int32))
-        elif form == QUADS_SIGNED:
-            begin = memory.place(np.zeros(blocks * BLOCK, np.int32))
-    elif quantization == "int4":
-        form, data, limit = GROUPS, _int4(padded), _INT16
-    elif quantization == "bf16":
-        form, data = SHORT_FLOATS, bfloat16_bits(_steps(padded, 1))
+        place, scales, begin = _place_int8(memory, weight, form, depth)
     else:
-        form, data = FLOATS, _steps(padded, 1)
-    place_of_bias = 0
-    if bias is not None:
-        values = np.zeros(blocks * BLOCK, np.float32)
-        values[:features] = bias.float().numpy()
-        place_of_bias = memory.place(values)
-    is_own = memory.consume and not shared and form == FLOATS
-    place = memory.keep(_laid_out_in_place(padded)) if is_own else memory.place(data)
+        form, limit = SHORT_FLOATS if quantization == "bf16" else FLOATS, 0
+        is_own = memory.consume and not shared and form == FLOATS
+        place = _keep_floats(memory, weight, depth) if is_own else _place_floats(memory, weight, form, depth)
     return Linear(form, limit, place, blocks, depth, place_of_bias, scales, begin)
+
+
+def _pieces(weight: torch.Tensor, depth: int) -> Iterator[tuple[slice, Floats]]:
+    """Blocks of channels and their weights, some at a time: of a head as a whole there would be several copies."""
+    for first in range(0, len(weight), _CHANNELS):
+        rows = weight[first : first + _CHANNELS].float().numpy()
+        block, blocks = first // BLOCK, -(-len(rows) // BLOCK)
+        yield slice(block, block + blocks), _padded(rows, blocks * BLOCK, depth)
+
+
+def _place_floats(memory: Memory, weight: torch.Tensor, form: int, depth: int) -> int:
+    blocks = -(-len(weight) // BLOCK)
+    target = memory.take((blocks, depth, BLOCK, 1), np.uint16 if form == SHORT_FLOATS else np.float32)
+    for some, rows in _pieces(weight, depth):
+        target[some] = bfloat16_bits(_steps(rows, 1)) if form == SHORT_FLOATS else _steps(rows, 1)
+    return target.ctypes.data
+
+
+def _keep_floats(memory: Memory, weight: torch.Tensor, depth: int) -> int:
+    channels = -(-len(weight) // BLOCK) * BLOCK
+    return memory.keep(_laid_out_in_place(_padded(weight.float().numpy(), channels, depth)))
+
+
+def _place_int8(memory: Memory, weight: torch.Tensor, form: int, depth: int) -> tuple[int, int, int]:
+    """Addresses of integers, of their scales, and of what sums begin with."""
+    blocks, together = -(-len(weight) // BLOCK), 2 if form == PAIRS else 4
+    target = memory.take((blocks, depth // together, BLOCK, together), np.int8)
+    scales, begin = memory.take((blocks, BLOCK), np.float32), memory.take((blocks, BLOCK), np.int32)
+    for some, rows in _pieces(weight, depth):
+        integers, of_rows = _int8(rows)
+        target[some] = _steps(integers, together)
+        scales[some] = of_rows.reshape(-1, BLOCK)
+        begin[some] = -128 * integers.sum(1, dtype=np.int32).reshape(-1, BLOCK) if form == QUADS else 0
+    return target.ctypes.data, scales.ctypes.data, begin.ctypes.data
 
 
 def _padded(values: Floats, channels: int, depth: int) -> Floats:
@@ -183,7 +214,7 @@ def bfloat16_bits(values: Floats) -> npt.NDArray[np.uint16]:
 
 
 def _steps(padded: AnyArray, inputs: int) -> AnyArray:
-    """``[channels, depth]`` as ``[blocks, depth / inputs, 16, inputs]``, not copied: `Memory.place` does that."""
+    """``[channels, depth]`` as ``[blocks, depth / inputs, 16, inputs]``, not copied yet."""
     channels, depth = padded.shape
     shape = (channels // BLOCK, BLOCK, depth // inputs, inputs)
     return padded.reshape(shape).transpose(0, 2, 1, 3)
@@ -199,34 +230,10 @@ def _laid_out_in_place(padded: Floats) -> Floats:
     return padded
 
 
-def _int8(padded: Floats) -> tuple[npt.NDArray[np.int8], Floats]:
+def _int8(rows: Floats) -> tuple[npt.NDArray[np.int8], Floats]:
     """``round(w / s)`` with ``s = max |w| / 127`` of each channel; a NaN or infinity makes its channel's scale NaN."""
-    integers, scales = np.empty(padded.shape, np.int8), np.empty(len(padded), np.float32)
-    for first in range(0, len(padded), _CHANNELS):  # a head as a whole would take its size five times over
-        rows = padded[first : first + _CHANNELS]
-        of_rows = np.abs(rows).max(1) / np.float32(127)
-        is_usable = np.isfinite(of_rows) & (of_rows > 0)
-        rounded = np.rint(rows / np.where(is_usable, of_rows, 1)[:, None])
-        of_rows[~np.isfinite(of_rows)] = np.nan
-        integers[first : first + _CHANNELS] = np.where(is_usable[:, None], rounded, 0)
-        scales[first : first + _CHANNELS] = of_rows
-    return integers, scales
-
-
-def _int4(padded: Floats) -> npt.NDArray[np.uint8]:
-    """``q * s + m``, ``q`` from 0 to 15: of each group the least is ``m``, the greatest ``15 s + m``."""
-    channels, depth = padded.shape
-    blocks, groups = channels // BLOCK, depth // GROUP
-    values = padded.reshape(channels, groups, GROUP)
-    least = values.min(2).astype(np.float16)
-    scale = ((values.max(2) - values.min(2)) / np.float32(15)).astype(np.float16)
-    divisor = np.where(scale > 0, scale, 1).astype(np.float32)[:, :, None]
-    quants = np.rint((values - least.astype(np.float32)[:, :, None]) / divisor)
-    quants = np.clip(np.nan_to_num(quants), 0, 15).astype(np.uint8)
-    quants[~(scale > 0)] = 0
-    # [blocks, 16 channels, groups, 8 steps, 2 halves, 2 inputs] -> [blocks, groups, steps, halves, channels, inputs]
-    halves = quants.reshape(blocks, BLOCK, groups, GROUP // 4, 2, 2).transpose(0, 2, 3, 4, 1, 5)
-    joined = (halves[:, :, :, 0] | (halves[:, :, :, 1] << 4)).reshape(blocks, groups, -1)
-    pairs = [one.reshape(blocks, BLOCK, groups).transpose(0, 2, 1) for one in (scale, least)]
-    bytes_of_pairs = [np.ascontiguousarray(one).view(np.uint8).reshape(blocks, groups, -1) for one in pairs]
-    return np.concatenate([joined, *bytes_of_pairs], axis=2)
+    scales = np.abs(rows).max(1) / np.float32(127)
+    is_usable = np.isfinite(scales) & (scales > 0)
+    rounded = np.rint(rows / np.where(is_usable, scales, 1)[:, None])
+    scales[~np.isfinite(scales)] = np.nan
+    return np.where(is_usable[:, None], rounded, 0).astype(np.int8), scales

@@ -9,6 +9,7 @@ import numpy.typing as npt
 import torch
 
 from structgen.engine.cpu import layout
+from structgen.engine.cpu.angles import Angles
 from structgen.engine.cpu.interpreter import run_program
 from structgen.engine.cpu.kernels.attention import QUERIES_TOGETHER
 from structgen.engine.cpu.kernels.scores import PLACE_BYTES
@@ -18,7 +19,6 @@ from structgen.engine.cpu.program import emit
 from structgen.engine.cpu.tasks import attention_tasks
 from structgen.engine.cpu.team import CoreWatch, Team, available_cores
 from structgen.engine.models.loading import LoadedModel
-from structgen.engine.models.rope import inverse_frequencies, rotation
 from structgen.engine.step import CacheGroup, StepBatch
 from structgen.errors import InvalidRequest
 
@@ -26,8 +26,6 @@ __all__ = ["CpuRunner", "OperationTime"]
 
 _WAITED = 16
 """In the barrier, how long members waited without a core."""
-_ANGLES_AT_ONCE = 1024
-"""Positions whose angles are computed together, so that they are the same bits whoever comes first."""
 
 
 class OperationTime(NamedTuple):
@@ -55,7 +53,9 @@ class CpuRunner:
         Of the linear layers: ``"fp32"``, ``"bf16"`` (activations stay float32), ``"int8"`` (a scale for
         each channel; activations have a scale for each row and 16 bits, or as many as sums of 32 bits allow),
         ``"w8a8"`` (the same with activations of 8 bits, which is faster where the processor multiplies bytes, and
-        less exact) or ``"int4"`` (groups of 32 inputs; the output projection in int8).
+        less exact) or ``"int4"`` (groups of 32 inputs; the output projection in int8). Blocks of type Q4_0 and Q4_1 of
+        a GGUF file are kept exactly, of Q4_K all but the last bits of their scales; others (Q5_0, Q6_K, Q8_0, ...) are
+        quantized anew, and so is everything for int8, whose scales are those of whole channels.
     kv : str
         What keys and values are stored as: ``"fp32"``, ``"bf16"`` or ``"int8"`` (a scale for each head and token).
     page_size : int
@@ -85,7 +85,9 @@ class CpuRunner:
     ) -> None:
         description = self._description = loaded.description
         self._pages = PageLayout(description, kv, page_size)
-        self._program = emit(description, loaded.weights, quantization, self._pages, Memory(consume=consume))
+        self._angles = Angles(description)
+        memory = Memory(consume=consume)
+        self._program = emit(description, loaded.weights, quantization, self._pages, self._angles, memory)
         self.page_size = page_size
         self.cache_groups: tuple[CacheGroup, ...] = self._pages.groups
         self._full_group = next((number for number, one in enumerate(self.cache_groups) if one.window is None), None)
@@ -98,10 +100,7 @@ class CpuRunner:
         self._step[layout.BARRIER] = self._barrier.ctypes.data
         self._capacity = 0
         self._buffers: dict[int, npt.NDArray[np.uint8]] = {}
-        self._angles = np.empty((description.max_position_embeddings, description.head_dim), np.float32)
-        self._step[layout.ANGLES] = self._angles.ctypes.data
-        self._known_angles = 0
-        self._frequencies = inverse_frequencies(description.rope, description.head_dim)
+        self._step[layout.ANGLES] = self._angles.address
 
     @property
     def vocab_size(self) -> int:
@@ -206,7 +205,7 @@ class CpuRunner:
         last = int(batch.positions.max())
         if batch.positions.min() < 0 or last >= self.max_model_len:
             raise InvalidRequest(f"position {last} in a step; the model takes {self.max_model_len} tokens")
-        self._know_angles(last + 1)
+        self._angles.know(last + 1)
         counts = np.diff(batch.row_starts)
         rows = np.repeat(np.arange(len(counts), dtype=np.int32), counts)
         for table, pool in zip(batch.page_tables, self._pools, strict=True):
@@ -225,14 +224,6 @@ class CpuRunner:
         }
         arrays |= {layout.PAGE_TABLES + 2 * group: table for group, table in enumerate(batch.page_tables)}
         return {place: np.ascontiguousarray(array, np.int32) for place, array in arrays.items()}
-
-    def _know_angles(self, positions: int) -> None:
-        while self._known_angles < positions:
-            first = self._known_angles
-            count = min(_ANGLES_AT_ONCE, self.max_model_len - first)
-            cosines, sines = rotation(self._frequencies, torch.arange(first, first + count))
-            self._angles[first : first + count] = torch.cat((cosines, sines), dim=2)[:, 0].numpy()
-            self._known_angles += count
 
     def _reserve(self, tokens: int) -> None:
         """Room for a step of so many tokens."""
@@ -254,6 +245,7 @@ class CpuRunner:
         heads = description.num_attention_heads * description.head_dim
         return {
             layout.HIDDEN: 4 * description.hidden_size,
+            layout.BRANCH: 4 * description.hidden_size if description.post_norms else 0,
             layout.QKV: 4 * widths.qkv,
             layout.QUERIES: 4 * heads,
             layout.ATTENDED: 4 * heads,

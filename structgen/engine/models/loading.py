@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -48,7 +48,12 @@ class LoadedModel:
     chat_template: ChatTemplate | None
 
 
-def load_model(local: LocalModel | Path | str, *, dtype: str = "float32") -> LoadedModel | ForeignModel:
+def load_model(
+    local: LocalModel | Path | str,
+    *,
+    dtype: str = "float32",
+    check: Callable[[ModelDescription], None] = lambda description: None,
+) -> LoadedModel | ForeignModel:
     """Load a model and its tokenizer from a GGUF file or a Hugging Face folder.
 
     A Hugging Face folder of an architecture without a description of ours is loaded through ``transformers``' own code.
@@ -59,6 +64,8 @@ def load_model(local: LocalModel | Path | str, *, dtype: str = "float32") -> Loa
         Where the model is.
     dtype : str
         What weights are converted to and computed in: ``"float32"`` or ``"bfloat16"``.
+    check : callable
+        Called before the weights of a described model are read; what it raises ends the loading.
 
     Raises
     ------
@@ -81,6 +88,7 @@ def load_model(local: LocalModel | Path | str, *, dtype: str = "float32") -> Loa
 
             return load_foreign_model(checkpoint, name, DTYPES[dtype])
         description = _describe(checkpoint)
+        check(description)
         with weights_loading(checkpoint, description, DTYPES[dtype]) as weights:
             return LoadedModel(
                 name=name,
@@ -113,7 +121,8 @@ def weights_loading(
     pool = ThreadPoolExecutor(max_workers=torch.get_num_threads())
     try:
         reading = [pool.submit(checkpoint.read_into, name, place) for name, place in places.items()]
-        yield weights
+        readers = {name: checkpoint.groups(name) for name, place in places.items() if place.ndim > 1}
+        yield replace(weights, groups={name: reader for name, reader in readers.items() if reader is not None})
         for done in reading:
             done.result()
     finally:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 import torch
 
 from structgen.engine.models.description import ModelDescription
+from structgen.engine.weights.groups import Groups
 
-__all__ = ["Arena", "LayerWeights", "ModelWeights", "lay_out"]
+__all__ = ["Arena", "LayerWeights", "MatrixPart", "ModelWeights", "lay_out", "matrix_parts"]
 
 _ALIGNMENT = 64
 """Bytes: a cache line, and the widest vector register."""
@@ -46,6 +48,8 @@ class ModelWeights:
     layers: list[LayerWeights]
     norm: torch.Tensor  # [hidden]
     head: torch.Tensor  # [vocab, hidden]; the embedding itself where the description ties them
+    groups: Mapping[str, Callable[[], Groups]] = field(default_factory=dict)
+    """What reads matrices of layers that the files hold as integers of 4 bits, by Hugging Face's names."""
 
     @property
     def dtype(self) -> torch.dtype:
@@ -129,28 +133,45 @@ def _new_layer(description: ModelDescription, new: Callable[..., torch.Tensor]) 
     )
 
 
-def _places(description: ModelDescription, layer: LayerWeights) -> dict[str, torch.Tensor]:
-    """Parts of a layer by their names in a checkpoint."""
+class MatrixPart(NamedTuple):
+    """Rows of a layer's matrix that are a tensor of their own in a checkpoint."""
+
+    name: str
+    """Within the layer, such as ``self_attn.q_proj``."""
+    rows: int
+
+
+def matrix_parts(description: ModelDescription) -> dict[str, tuple[MatrixPart, ...]]:
+    """Return what the matrices of a layer are joined from, by the fields of :class:`LayerWeights`."""
     queries, keys = (
         heads * description.head_dim for heads in (description.num_attention_heads, description.num_key_value_heads)
     )
-    gate, up = layer.gate_up.chunk(2)
-    places = {
-        "input_layernorm.weight": layer.input_norm,
-        "self_attn.o_proj.weight": layer.output,
-        **_norm_places(layer),
-        "mlp.gate_proj.weight": gate,
-        "mlp.up_proj.weight": up,
-        "mlp.down_proj.weight": layer.down,
+    heads, inner = zip(("q", "k", "v"), (queries, keys, keys), strict=True), description.intermediate_size
+    return {
+        "qkv": tuple(MatrixPart(f"self_attn.{name}_proj", rows) for name, rows in heads),
+        "output": (MatrixPart("self_attn.o_proj", description.hidden_size),),
+        "gate_up": tuple(MatrixPart(f"mlp.{name}_proj", inner) for name in ("gate", "up")),
+        "down": (MatrixPart("mlp.down_proj", description.hidden_size),),
     }
-    for kind, joined in (("weight", layer.qkv), ("bias", layer.qkv_bias)):
-        if joined is not None:
-            parts = joined.split((queries, keys, keys))
-            places.update({f"self_attn.{name}_proj.{kind}": part for name, part in zip("qkv", parts, strict=True)})
+
+
+def _places(description: ModelDescription, layer: LayerWeights) -> dict[str, torch.Tensor]:
+    """Parts of a layer by their names in a checkpoint."""
+    parts = matrix_parts(description)
+    places = {"input_layernorm.weight": layer.input_norm, **_norm_places(layer)}
+    for matrix in parts:
+        places |= _split(getattr(layer, matrix), parts[matrix], "weight")
+    if layer.qkv_bias is not None:
+        places |= _split(layer.qkv_bias, parts["qkv"], "bias")
     for name, norm in (("q_norm", layer.query_norm), ("k_norm", layer.key_norm)):
         if norm is not None:
             places[f"self_attn.{name}.weight"] = norm
     return places
+
+
+def _split(joined: torch.Tensor, parts: tuple[MatrixPart, ...], kind: str) -> dict[str, torch.Tensor]:
+    pieces = joined.split([part.rows for part in parts])
+    return {f"{part.name}.{kind}": piece for part, piece in zip(parts, pieces, strict=True)}
 
 
 def _norm_places(layer: LayerWeights) -> dict[str, torch.Tensor]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from structgen.engine.tokenization.chat_template import ChatTemplate
+    from structgen.engine.weights.groups import Groups
 
 __all__ = ["Checkpoint", "open_checkpoint"]
 
@@ -103,6 +104,13 @@ class Checkpoint(ABC):
         A reader that computes its values overrides this, so that they are written once.
         """
         out.copy_(self.tensor(name, out.dtype))
+
+    def groups(self, name: str) -> Callable[[], Groups] | None:
+        """Return what reads a matrix as integers of 4 bits, where the files hold it so, and else None.
+
+        Rows are in Hugging Face's order. What is returned may be called at any time, also after :meth:`close`.
+        """
+        return None
 
     @abstractmethod
     def tokenizer(self) -> Tokenizer:

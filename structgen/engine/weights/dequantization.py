@@ -19,7 +19,7 @@ import numpy as np
 import torch
 from gguf.constants import GGML_QUANT_SIZES, GGMLQuantizationType
 
-__all__ = ["SUPPORTED_TYPES", "dequantize", "dequantize_into"]
+__all__ = ["SUPPORTED_TYPES", "dequantize", "dequantize_into", "k_scales", "read_nibbles"]
 
 _CHUNK = 1 << 19
 """Elements at a time: enough to make a call's overhead small, few enough that temporaries stay in the cache."""
@@ -90,21 +90,21 @@ def _q8_0(blocks: np.ndarray, out: np.ndarray) -> None:
 
 def _q4_0(blocks: np.ndarray, out: np.ndarray) -> None:
     """``d (q - 8)``: d float16, 32 of 4 bits."""
-    _nibbles(blocks[:, 2:], out)
+    read_nibbles(blocks[:, 2:], out)
     out -= 8
     out *= _half(blocks, 0)
 
 
 def _q4_1(blocks: np.ndarray, out: np.ndarray) -> None:
     """``d q + m``: d and m float16, 32 of 4 bits."""
-    _nibbles(blocks[:, 4:], out)
+    read_nibbles(blocks[:, 4:], out)
     out *= _half(blocks, 0)
     out += _half(blocks, 1)
 
 
 def _q5_0(blocks: np.ndarray, out: np.ndarray) -> None:
     """``d (q - 16)``: d float16, 32 fifth bits, 32 of 4 bits."""
-    _nibbles(blocks[:, 6:], out)
+    read_nibbles(blocks[:, 6:], out)
     out += _fifth_bits(blocks[:, 2:6])
     out -= 16
     out *= _half(blocks, 0)
@@ -112,7 +112,7 @@ def _q5_0(blocks: np.ndarray, out: np.ndarray) -> None:
 
 def _q5_1(blocks: np.ndarray, out: np.ndarray) -> None:
     """``d q + m``: d and m float16, 32 fifth bits, 32 of 4 bits."""
-    _nibbles(blocks[:, 8:], out)
+    read_nibbles(blocks[:, 8:], out)
     out += _fifth_bits(blocks[:, 4:8])
     out *= _half(blocks, 0)
     out += _half(blocks, 1)
@@ -120,8 +120,8 @@ def _q5_1(blocks: np.ndarray, out: np.ndarray) -> None:
 
 def _q4_k(blocks: np.ndarray, out: np.ndarray) -> None:
     """``d s q - dmin m``: d and dmin float16, s and m of 6 bits for each of 8 groups, 256 of 4 bits."""
-    scale, minimum = _k_scales(blocks)
-    _nibbles(blocks[:, 4 + _K_SCALES :].reshape(-1, 4, 32), out.reshape(-1, 4, 64))
+    scale, minimum = k_scales(blocks)
+    read_nibbles(blocks[:, 4 + _K_SCALES :].reshape(-1, 4, 32), out.reshape(-1, 4, 64))
     groups = out.reshape(-1, 8, 32)
     groups *= scale
     groups -= minimum
@@ -129,9 +129,9 @@ def _q4_k(blocks: np.ndarray, out: np.ndarray) -> None:
 
 def _q5_k(blocks: np.ndarray, out: np.ndarray) -> None:
     """``d s q - dmin m``: as Q4_K with 256 fifth bits; bit g of byte i belongs to element i of group g."""
-    scale, minimum = _k_scales(blocks)
+    scale, minimum = k_scales(blocks)
     start = 4 + _K_SCALES
-    _nibbles(blocks[:, start + 32 :].reshape(-1, 4, 32), out.reshape(-1, 4, 64))
+    read_nibbles(blocks[:, start + 32 :].reshape(-1, 4, 32), out.reshape(-1, 4, 64))
     fifth = (blocks[:, None, start : start + 32] >> _shifts(8, 1)[:, None]) & 1  # [blocks, 8 groups, 32]
     groups = out.reshape(-1, 8, 32)
     groups += fifth << 4
@@ -142,7 +142,7 @@ def _q5_k(blocks: np.ndarray, out: np.ndarray) -> None:
 def _q6_k(blocks: np.ndarray, out: np.ndarray) -> None:
     """``d s (q - 32)``: 256 low nibbles, 256 upper pairs of bits, s int8 for each of 16 groups, d float16."""
     scale = _half(blocks, 104) * blocks[:, 192:208].view(np.int8)  # [blocks, 16]
-    _nibbles(blocks[:, :128].reshape(-1, 2, 64), out.reshape(-1, 2, 128))
+    read_nibbles(blocks[:, :128].reshape(-1, 2, 64), out.reshape(-1, 2, 128))
     pairs = blocks[:, 128:192].reshape(-1, 2, 1, 32)
     upper = (pairs >> _shifts(4, 2)[:, None]) & 3  # [blocks, 2 halves, 4, 32]
     out += (upper << 4).reshape(-1, 256)
@@ -156,7 +156,7 @@ def _half(blocks: np.ndarray, index: int) -> np.ndarray:
     return blocks.view(np.float16)[:, index : index + 1].astype(np.float32)
 
 
-def _nibbles(packed: np.ndarray, out: np.ndarray) -> None:
+def read_nibbles(packed: np.ndarray, out: np.ndarray) -> None:
     """Write the lower halves of ``packed`` [..., n] to the first n of ``out`` [..., 2 n], the upper to the rest."""
     count = packed.shape[-1]
     out[..., :count] = packed & 15
@@ -168,7 +168,7 @@ def _fifth_bits(packed: np.ndarray) -> np.ndarray:
     return np.unpackbits(packed, axis=1, bitorder="little") << 4
 
 
-def _k_scales(blocks: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def k_scales(blocks: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """``d s`` and ``dmin m`` of a Q4_K or Q5_K block, float32 [blocks, 8, 1] each.
 
     Twelve bytes hold them: four with s of groups 0 to 3, four with m of groups 0 to 3 (six bits each), four with the

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import torch
@@ -20,6 +20,7 @@ from structgen.engine.weights.gguf_config import (
 )
 from structgen.engine.weights.gguf_file import GgufFile, StoredTensor
 from structgen.engine.weights.gguf_names import hugging_face_name, norm_offset, undo_rope_permutation
+from structgen.engine.weights.groups import GROUPED_TYPES, Groups, groups_of_blocks
 from structgen.errors import InvalidModelFile, UnsupportedModel
 
 __all__ = ["GgufCheckpoint"]
@@ -84,6 +85,14 @@ class GgufCheckpoint(Checkpoint):
             return
         dequantize_into(self._bytes(name, stored), stored.kind, out.view(-1))
 
+    def groups(self, name: str) -> Callable[[], Groups] | None:
+        """What reads a matrix of type Q4_0, Q4_1 or Q4_K as it is in the file."""
+        stored = self._find(name)
+        if stored.kind not in GROUPED_TYPES:
+            return None
+        data, heads = self._data(stored), self._permuted_heads(name, stored)
+        return lambda: groups_of_blocks(_in_order(data, stored, heads).numpy(), stored.kind, stored.shape[0])
+
     def tokenizer(self) -> Tokenizer:
         """Build the tokenizer from the file's vocabulary."""
         return self._vocabulary.tokenizer
@@ -121,17 +130,14 @@ class GgufCheckpoint(Checkpoint):
 
     def _bytes(self, name: str, stored: StoredTensor) -> torch.Tensor:
         """Blocks of a tensor, uint8 [bytes], its rows in Hugging Face's order."""
+        return _in_order(self._data(stored), stored, self._permuted_heads(name, stored))
+
+    def _data(self, stored: StoredTensor) -> torch.Tensor:
         if self._file is None:
             raise ValueError(f"{self.path} is closed")
-        data = self._file.data(stored)
-        heads = self._permuted_heads(name)
-        if heads is None:
-            return data
-        if stored.shape[0] % (2 * heads):
-            raise InvalidModelFile(f"{self.path}: {name} has {stored.shape[0]} rows, which {heads} heads cannot share")
-        return undo_rope_permutation(data.view(stored.shape[0], -1), heads).view(-1)
+        return self._file.data(stored)
 
-    def _permuted_heads(self, name: str) -> int | None:
+    def _permuted_heads(self, name: str, stored: StoredTensor) -> int | None:
         """Number of heads by which a tensor's rows are interleaved, None where they are not."""
         if self._fields["general.architecture"] != "llama" or not (_QUERY in name or _KEY in name):
             return None
@@ -140,7 +146,14 @@ class GgufCheckpoint(Checkpoint):
             heads = self._metadata.get("num_key_value_heads", heads)
         if not isinstance(heads, int) or heads < 1:
             raise InvalidModelFile(f"{self.path}: the number of attention heads is {heads!r}; get the file again")
+        if stored.shape[0] % (2 * heads):
+            raise InvalidModelFile(f"{self.path}: {name} has {stored.shape[0]} rows, which {heads} heads cannot share")
         return heads
+
+
+def _in_order(data: torch.Tensor, stored: StoredTensor, heads: int | None) -> torch.Tensor:
+    """Blocks with their rows in Hugging Face's order, which are interleaved by ``heads``."""
+    return data if heads is None else undo_rope_permutation(data.view(stored.shape[0], -1), heads).view(-1)
 
 
 def _by_hugging_face_name(file: GgufFile) -> dict[str, StoredTensor]:

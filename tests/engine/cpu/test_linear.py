@@ -13,8 +13,8 @@ from structgen._compiled.entries import add_entry, prepare
 from structgen._compiled.kernel import Address
 from structgen.engine.cpu import layout
 from structgen.engine.cpu.interpreter import run_program
+from structgen.engine.cpu.kernels.activations import FLOATS, GROUPS, PAIRS, QUADS, QUADS_SIGNED
 from structgen.engine.cpu.kernels.linear import SHORT_FLOATS, linear, panel_bytes
-from structgen.engine.cpu.kernels.rows import FLOATS, GROUPS, PAIRS, QUADS, QUADS_SIGNED
 from structgen.engine.cpu.packing import Linear, Memory, pack
 from structgen.errors import InvalidRequest
 

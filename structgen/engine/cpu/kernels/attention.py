@@ -17,14 +17,15 @@ from structgen._compiled.kernel import (
     F32x16,
     Static,
     read,
+    reinterpret,
     splat,
     write,
 )
 from structgen.engine.cpu._jit import inner
 from structgen.engine.cpu.kernels.access import number
+from structgen.engine.cpu.kernels.activations import scratch_of
 from structgen.engine.cpu.kernels.heads import page_of
-from structgen.engine.cpu.kernels.rows import scratch_of
-from structgen.engine.cpu.kernels.scores import PLACE_BYTES, blend_all, by_scale, score_all, softmax
+from structgen.engine.cpu.kernels.scores import PLACE_BYTES, blend_all, by_scale, cap_all, score_all, softmax
 from structgen.engine.cpu.layout import (
     ATTENDED,
     BLOCK,
@@ -48,7 +49,8 @@ def attend(size: Static, operands: Address, step: Address, member: int) -> None:
     """Grouped-query attention of `QUERIES`, to `ATTENDED`.
 
     Operands: cache group, bytes of a page, where the layer's keys, values, key scales and value scales lie in it,
-    query heads, key heads, their width, tokens of a page, window or 0. ``size`` as `heads.project` has it. `TILES` and
+    query heads, key heads, their width, tokens of a page, window or 0, cap of the scores (the bits of a float32) or 0.
+    ``size`` as `heads.project` has it. `TILES` and
     `TASKS` are `structgen.engine.cpu.tasks`'s. Members take every other task of a head, then of the next head: what
     tasks share of it is still near then.
     """
@@ -177,6 +179,8 @@ def weigh(
     for one in range(read(I32, tile + 8)):
         last, weights = position_of(operands, step, tile, one), scores + 4 * BLOCK * stride * one
         begin = first_seen(last, number(operands, 12))
+        if number(operands, 13):
+            cap_all(weights, blocks, reinterpret(F32, number(operands, 13)))
         write(F32, sums + 4 * one, softmax(weights, block, blocks, begin, last))
         if size == 1:
             by_scale(places, blocks, weights)

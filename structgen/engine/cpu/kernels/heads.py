@@ -28,7 +28,7 @@ from structgen._compiled.kernel import (
 )
 from structgen.engine.cpu._jit import inner
 from structgen.engine.cpu.kernels.access import number, share_begin
-from structgen.engine.cpu.kernels.rows import scratch_of
+from structgen.engine.cpu.kernels.activations import as_float, scratch_of
 from structgen.engine.cpu.layout import (
     ANGLES,
     BLOCK,
@@ -54,23 +54,24 @@ def page_of(step: Address, group: int, page_bytes: int, row: int, place: int) ->
 
 @inner
 def project(size: Static, operands: Address, step: Address, member: int) -> None:
-    """Rotate the heads of `QKV`; queries, divided by the root of their width, go to `QUERIES`, the others to pages.
+    """Rotate the heads of `QKV`; queries, times a scale, go to `QUERIES`, the others to pages.
 
     Operands: cache group, bytes of a page, where the layer's keys, values, key scales and value scales lie in it,
     query heads, key heads, their width, tokens of a page, stride of a row, weights of the queries' norm or 0, of the
-    keys' norm or 0, eps. ``size`` is that of an element in a page: 4 for float32, 2 for bfloat16, 1 for int8.
+    keys' norm or 0, eps and the scale (the bits of a float32), bytes from `ANGLES` to the layer's. ``size`` is that of
+    an element in a page: 4 for float32, 2 for bfloat16, 1 for int8.
     """
     tokens, members = number(step, TOKENS), number(step, MEMBERS)
     heads, kv_heads, width = number(operands, 8), number(operands, 9), number(operands, 10)
     scratch = scratch_of(step, member)
     for token in range(share_begin(tokens, member, members), share_begin(tokens, member + 1, members)):
         position = read(I32, number(step, POSITIONS) + 4 * token)
-        angles = number(step, ANGLES) + 4 * position * width
+        angles = number(step, ANGLES) + number(operands, 17) + 4 * position * width
         source = number(step, QKV) + 4 * token * number(operands, 12)
         for head in range(heads):
             target = number(step, QUERIES) + 4 * (token * heads + head) * width
             rotated(source + 4 * head * width, number(operands, 13), number(operands, 15), angles, width, target)
-            scaled(target, width)
+            scaled(target, width, reinterpret(F32, number(operands, 16)))
         row = read(I32, number(step, ROW_OF_TOKEN) + 4 * token)
         page_size = number(operands, 11)
         page = page_of(step, number(operands, 2), number(operands, 3), row, position // page_size)
@@ -107,9 +108,8 @@ def factor_of(source: Address, width: int, eps: int) -> float:
 
 
 @inner
-def scaled(values: Address, width: int) -> None:
-    """Divide by the root of ``width``."""
-    factor = 1.0 / square_root(as_float(width))
+def scaled(values: Address, width: int, factor: float) -> None:
+    """Multiply by a factor."""
     for place in range(width):
         write(F32, values + 4 * place, read(F32, values + 4 * place) * factor)
 
@@ -165,9 +165,3 @@ def store(size: Static, target: Address, value: float, scale: float) -> None:
         write(U16, target, rounded if value == value else 0x7FC0)
     else:
         write(I8, target, int(nearest(value * (1.0 / scale))) if scale > 1e-30 else 0)
-
-
-@inner
-def as_float(whole: int) -> float:
-    """As a float."""
-    return whole

@@ -42,7 +42,7 @@ from structgen._compiled.kernel import (
 )
 from structgen.engine.cpu._jit import inner
 from structgen.engine.cpu.kernels.access import number, share_begin
-from structgen.engine.cpu.kernels.rows import FLOATS, GROUPS, PAIRS, QUADS, QUADS_SIGNED, scratch_of
+from structgen.engine.cpu.kernels.activations import FLOATS, GROUPS, PAIRS, QUADS, QUADS_SIGNED, scratch_of
 from structgen.engine.cpu.layout import ACTIVATIONS, BLOCK, GROUP, LOGIT_ROWS, MEMBERS, SCALES, SUMS, TOKENS
 
 __all__ = ["BYTES_OF_WEIGHT", "GROUP_BYTES", "SHORT_FLOATS", "linear", "panel_bytes"]

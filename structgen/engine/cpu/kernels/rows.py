@@ -1,15 +1,4 @@
-"""Operations row by row: embedding, RMSNorm, SwiGLU, and what linear layers read: activations, quantized or not.
-
-Activations are in one of five forms, each row followed by zeros up to a multiple of 32 values:
-
-- `FLOATS`: float32, for float weights.
-- `PAIRS`: ``q = round(x / s)``, ``s = max |x| / limit``, as int16, which the product of pairs takes; ``s`` in `SCALES`.
-  The limit is 127, or as much as the sums of a layer hold: more bits cost nothing there.
-- `QUADS`: with a limit of 127, as uint8, ``q + 128``; `QUADS_SIGNED`: as int8, for a processor that takes these.
-- `GROUPS`: as PAIRS, with an ``s`` for each 32 values, and ``s * sum(q)`` beside it in `SUMS`.
-
-A value that is not finite makes its row's scale NaN, so that it is seen in the end.
-"""
+"""Operations row by row: embedding, norms, the gate of the MLP, caps; most of them write activations (see there)."""
 
 from __future__ import annotations
 
@@ -18,17 +7,10 @@ from structgen._compiled.kernel import (
     I32,
     Address,
     F32x16,
-    I16x16,
     I32x16,
-    Static,
-    U8x16,
     U16x16,
-    absolute,
     convert,
     fused,
-    largest,
-    maximum,
-    nearest,
     read,
     reinterpret,
     splat,
@@ -38,52 +20,37 @@ from structgen._compiled.kernel import (
 )
 from structgen.engine.cpu._jit import inner
 from structgen.engine.cpu.kernels.access import number, share_begin
-from structgen.engine.cpu.kernels.maths import exponential
+from structgen.engine.cpu.kernels.activations import as_float, finish, scratch_of
+from structgen.engine.cpu.kernels.maths import capped, exponential
 from structgen.engine.cpu.layout import (
-    ACTIVATIONS,
     ATTENDED,
+    BRANCH,
     GATE_UP,
-    GROUP,
     HIDDEN,
     LOGIT_ROWS,
+    LOGITS,
     MEMBERS,
-    SCALES,
-    SCRATCH,
-    SCRATCH_BYTES,
-    SUMS,
     TOKEN_IDS,
     TOKENS,
     WANTED,
 )
 
-__all__ = [
-    "BYTES_OF_FORM",
-    "FLOATS",
-    "GROUPS",
-    "PAIRS",
-    "QUADS",
-    "QUADS_SIGNED",
-    "embed",
-    "gate",
-    "norm",
-    "quantize",
-    "scratch_of",
-]
+__all__ = ["GELU_TANH", "SILU", "add", "cap", "embed", "gate", "norm", "quantize"]
 
-FLOATS, PAIRS, QUADS, QUADS_SIGNED, GROUPS = range(5)
-BYTES_OF_FORM = (4, 2, 1, 1, 2)
-
-
-@inner
-def scratch_of(step: Address, member: int) -> int:
-    """Memory of the member's own."""
-    return number(step, SCRATCH) + member * number(step, SCRATCH_BYTES)
+SILU, GELU_TANH = range(2)
+"""What the MLP's gate passes through."""
+_GELU_SLOPE, _GELU_CUBE = 1.5957691216057308, 0.044715
+"""``2 sqrt(2 / pi)``, and the part of the cube."""
 
 
 @inner
 def embed(operands: Address, step: Address, member: int) -> None:
-    """Rows of the table that tokens name, to `HIDDEN`. Operands: table, width, 1 for bfloat16 or 0 for float32."""
+    """Rows of the table that tokens name, times a scale, to `HIDDEN`.
+
+    Operands: table, width, 1 for bfloat16 or 0 for float32, scale (the bits of a float32).
+    """
     table, width, is_short = number(operands, 2), number(operands, 3), number(operands, 4)
+    scale = reinterpret(F32, number(operands, 5))
     tokens, members = number(step, TOKENS), number(step, MEMBERS)
     for row in range(share_begin(tokens, member, members), share_begin(tokens, member + 1, members)):
         target = number(step, HIDDEN) + 4 * row * width
@@ -91,9 +58,9 @@ def embed(operands: Address, step: Address, member: int) -> None:
         for place in range(0, width, 16):
             if is_short:
                 short = read(U16x16, table + 2 * (token * width + place))
-                write(F32x16, target + 4 * place, reinterpret(F32x16, convert(I32x16, short) << 16))
+                write(F32x16, target + 4 * place, reinterpret(F32x16, convert(I32x16, short) << 16) * scale)
             else:
-                write(F32x16, target + 4 * place, read(F32x16, table + 4 * (token * width + place)))
+                write(F32x16, target + 4 * place, read(F32x16, table + 4 * (token * width + place)) * scale)
 
 
 @inner
@@ -110,12 +77,7 @@ def norm(operands: Address, step: Address, member: int) -> None:
     for row in range(share_begin(rows, member, members), share_begin(rows, member + 1, members)):
         source = read(I32, number(step, WANTED) + 4 * row) if of_wanted else row
         hidden = number(step, HIDDEN) + 4 * source * width
-        squares = splat(F32x16, 0.0)
-        for place in range(0, width, 16):
-            value = read(F32x16, hidden + 4 * place)
-            squares = fused(value, value, squares)
-        mean = splat(F32x16, total(squares)) / splat(F32x16, as_float(width)) + reinterpret(F32, eps)
-        factor = splat(F32x16, 1.0) / square_root(mean)
+        factor = factor_of_row(hidden, width, eps)
         for place in range(0, width, 16):
             value = read(F32x16, hidden + 4 * place) * factor * read(F32x16, weight + 4 * place)
             write(F32x16, scratch + 4 * place, value)
@@ -123,20 +85,54 @@ def norm(operands: Address, step: Address, member: int) -> None:
 
 
 @inner
-def gate(operands: Address, step: Address, member: int) -> None:
-    """SwiGLU of `GATE_UP`, as activations: ``gate / (1 + exp(-gate)) * up``.
+def factor_of_row(row: Address, width: int, eps: int) -> F32x16:
+    """``1 / sqrt(mean(x * x) + eps)``, in every lane."""
+    squares = splat(F32x16, 0.0)
+    for place in range(0, width, 16):
+        value = read(F32x16, row + 4 * place)
+        squares = fused(value, value, squares)
+    mean = splat(F32x16, total(squares)) / splat(F32x16, as_float(width)) + reinterpret(F32, eps)
+    return splat(F32x16, 1.0) / square_root(mean)
 
-    Operands: width of each, width with zeros, form, stride of a row, limit.
+
+@inner
+def add(operands: Address, step: Address, member: int) -> None:
+    """Add the RMSNorm of `BRANCH` to `HIDDEN`. Operands: weight (float32), width, eps (the bits of a float32)."""
+    weight, width, eps = number(operands, 2), number(operands, 3), number(operands, 4)
+    tokens, members = number(step, TOKENS), number(step, MEMBERS)
+    for row in range(share_begin(tokens, member, members), share_begin(tokens, member + 1, members)):
+        branch, hidden = number(step, BRANCH) + 4 * row * width, number(step, HIDDEN) + 4 * row * width
+        factor = factor_of_row(branch, width, eps)
+        for place in range(0, width, 16):
+            value = read(F32x16, branch + 4 * place) * factor * read(F32x16, weight + 4 * place)
+            write(F32x16, hidden + 4 * place, read(F32x16, hidden + 4 * place) + value)
+
+
+@inner
+def gate(operands: Address, step: Address, member: int) -> None:
+    """SwiGLU or GeGLU of `GATE_UP`, as activations: ``gate / (1 + exp(-slope)) * up``.
+
+    The slope is the gate itself, or what makes of it GELU as tanh approximates it.
+
+    Operands: width of each, width with zeros, form, stride of a row, limit, activation.
     """
+    activation = number(operands, 7)
     width, padded, form, stride = (number(operands, 2), number(operands, 3), number(operands, 4), number(operands, 5))
     tokens, members, scratch = number(step, TOKENS), number(step, MEMBERS), scratch_of(step, member)
     for row in range(share_begin(tokens, member, members), share_begin(tokens, member + 1, members)):
         source = number(step, GATE_UP) + 4 * row * stride
         for place in range(0, width, 16):
             opened = read(F32x16, source + 4 * place)
-            passed = opened / (exponential(-opened) + 1.0) * read(F32x16, source + 4 * (width + place))
+            slope = gelu_slope(opened) if activation == GELU_TANH else opened
+            passed = opened / (exponential(-slope) + 1.0) * read(F32x16, source + 4 * (width + place))
             write(F32x16, scratch + 4 * place, passed)
         finish(form, number(operands, 6), scratch, width, padded, step, row)
+
+
+@inner
+def gelu_slope(x: F32x16) -> F32x16:
+    """``2 u`` for ``u = sqrt(2 / pi) (x + 0.044715 x^3)``: ``(1 + tanh(u)) / 2`` is ``1 / (1 + exp(-2 u))``."""
+    return (x * x * _GELU_CUBE + 1.0) * x * _GELU_SLOPE
 
 
 @inner
@@ -152,65 +148,10 @@ def quantize(operands: Address, step: Address, member: int) -> None:
 
 
 @inner
-def finish(form: int, limit: int, values: Address, width: int, padded: int, step: Address, row: int) -> None:
-    """Write a row of activations; ``values`` has room up to ``padded``."""
-    for place in range(width, padded):
-        write(F32, values + 4 * place, 0.0)
-    if form == FLOATS:
-        target = number(step, ACTIVATIONS) + 4 * row * padded
-        for place in range(0, padded, 16):
-            write(F32x16, target + 4 * place, read(F32x16, values + 4 * place))
-    elif form == GROUPS:
-        groups = padded // GROUP
-        for group in range(groups):
-            place = row * padded + group * GROUP
-            target = number(step, ACTIVATIONS) + 2 * place
-            scale = scale_of(values + 4 * group * GROUP, GROUP, limit)
-            found = quantized(PAIRS, values + 4 * group * GROUP, GROUP, scale, target)
-            write(F32, number(step, SCALES) + 4 * (row * groups + group), scale)
-            write(F32, number(step, SUMS) + 4 * (row * groups + group), scale * found)
-    else:
-        scale = scale_of(values, padded, limit)
-        write(F32, number(step, SCALES) + 4 * row, scale)
-        if form == PAIRS:
-            quantized(PAIRS, values, padded, scale, number(step, ACTIVATIONS) + 2 * row * padded)
-        elif form == QUADS:
-            quantized(QUADS, values, padded, scale, number(step, ACTIVATIONS) + row * padded)
-        else:
-            quantized(QUADS_SIGNED, values, padded, scale, number(step, ACTIVATIONS) + row * padded)
-
-
-@inner
-def scale_of(values: Address, count: int, limit: int) -> float:
-    """``max |x| / limit``; NaN where one is not finite."""
-    most, faults = splat(F32x16, 0.0), splat(F32x16, 0.0)
-    for place in range(0, count, 16):
-        value = read(F32x16, values + 4 * place)
-        most = maximum(most, absolute(value))
-        faults = fused(value, splat(F32x16, 0.0), faults)
-    return largest(most) * (1.0 / as_float(limit)) + total(faults)
-
-
-@inner
-def quantized(form: Static, values: Address, count: int, scale: float, target: Address) -> int:
-    """Write ``round(x / scale)``, and give their sum."""
-    inverse = 0.0
-    if scale > 1e-30:
-        inverse = 1.0 / scale
-    found = splat(I32x16, 0)
-    for place in range(0, count, 16):
-        whole = convert(I32x16, nearest(read(F32x16, values + 4 * place) * inverse))
-        found += whole
-        if form == PAIRS:
-            write(I16x16, target + 2 * place, convert(I16x16, whole))
-        elif form == QUADS:
-            write(U8x16, target + place, convert(U8x16, whole + 128))
-        else:
-            write(U8x16, target + place, convert(U8x16, whole))
-    return total(found)
-
-
-@inner
-def as_float(whole: int) -> float:
-    """As a float."""
-    return whole
+def cap(operands: Address, step: Address, member: int) -> None:
+    """Cap the logits at ``c``: ``c * tanh(x / c)``. Operands: width of a row, c (the bits of a float32)."""
+    blocks, most = number(step, LOGIT_ROWS) * number(operands, 2) // 16, reinterpret(F32, number(operands, 3))
+    members = number(step, MEMBERS)
+    for block in range(share_begin(blocks, member, members), share_begin(blocks, member + 1, members)):
+        place = number(step, LOGITS) + 64 * block
+        write(F32x16, place, capped(read(F32x16, place), most))

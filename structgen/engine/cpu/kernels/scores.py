@@ -30,10 +30,10 @@ from structgen._compiled.kernel import (
     write,
 )
 from structgen.engine.cpu._jit import inner
-from structgen.engine.cpu.kernels.maths import exponential
+from structgen.engine.cpu.kernels.maths import capped, exponential
 from structgen.engine.cpu.layout import BLOCK
 
-__all__ = ["PLACE_BYTES", "QUERIES_AT_ONCE", "blend_all", "by_scale", "score_all", "softmax"]
+__all__ = ["PLACE_BYTES", "QUERIES_AT_ONCE", "blend_all", "by_scale", "cap_all", "score_all", "softmax"]
 
 QUERIES_AT_ONCE = 6
 """Their sums, 16 positions' keys and a query fill the sixteen registers of AVX2."""
@@ -108,6 +108,13 @@ def score(
                 found[one] = found[one] * scale
         for one in unrolled(count):
             write(F32x16, scores + 4 * BLOCK * (one * stride + block), found[one])
+
+
+@inner
+def cap_all(scores: Address, blocks: int, cap: float) -> None:
+    """Cap a query's scores."""
+    for place in range(0, BLOCK * blocks, BLOCK):
+        write(F32x16, scores + 4 * place, capped(read(F32x16, scores + 4 * place), cap))
 
 
 @inner

@@ -1,0 +1,89 @@
+"""Weights that a file holds in 4 bits are the file's own in the compiled runner, not rounded again."""
+
+from __future__ import annotations
+
+import ctypes
+import dataclasses
+
+import numpy as np
+import pytest
+import torch
+from gguf import GGMLQuantizationType
+from gguf_files import CONFIG, llama_tensors, tokenizer_fields, write_gguf
+from paged_steps import logits_alone
+
+from structgen.engine.cpu.int4 import StoredRows
+from structgen.engine.cpu.kernels.linear import GROUP_BYTES
+from structgen.engine.cpu.packing import Memory, pack
+from structgen.engine.cpu.runner import CpuRunner
+from structgen.engine.models import load_model
+from structgen.engine.models.loading import LoadedModel
+from structgen.engine.runner import TorchRunner
+from structgen.engine.weights.groups import Groups
+
+TOKENS = np.random.default_rng(0).integers(0, CONFIG["vocab_size"], 40).tolist()
+
+
+def model_of(folder, kind: GGMLQuantizationType) -> LoadedModel:
+    """A Llama whose matrices lie in blocks of one kind."""
+    letters = [chr(256 + place) for place in range(CONFIG["vocab_size"])]
+    vocabulary = tokenizer_fields("gpt2", letters, [1] * len(letters), merges=[], pre="smollm")
+    loaded = load_model(write_gguf(folder / "m.gguf", tensors=llama_tensors(), kind=kind, fields=vocabulary))
+    assert isinstance(loaded, LoadedModel)
+    return loaded
+
+
+def error_of(loaded: LoadedModel) -> float:
+    """Of int4's logits, as a part of those of the same file in fp32, but for the head and the embedding."""
+    runner = CpuRunner(loaded, quantization="int4", kv="fp32")
+    runner.allocate((3,))
+    found = logits_alone(runner, TOKENS, range(3))
+    weights = loaded.weights
+    scale = weights.head.abs().amax(1, keepdim=True) / 127
+    head = (weights.head / scale).round() * scale
+    kept = dataclasses.replace(weights, head=head, embedding=weights.embedding.bfloat16().float())
+    reference = TorchRunner(dataclasses.replace(loaded, weights=kept))
+    expected = reference.forward_all(reference.new_cache(), TOKENS)
+    return float((found - expected).square().mean().sqrt() / expected.square().mean().sqrt())
+
+
+@pytest.mark.parametrize("kind", [GGMLQuantizationType.Q4_0, GGMLQuantizationType.Q4_1])
+def test_logits_are_those_of_the_file_up_to_the_activations(tmp_path, kind):
+    assert error_of(model_of(tmp_path, kind)) < 3e-4
+
+
+def test_the_same_weights_rounded_again_are_others(tmp_path):
+    loaded = model_of(tmp_path, GGMLQuantizationType.Q4_0)
+    anew = dataclasses.replace(loaded, weights=dataclasses.replace(loaded.weights, groups={}))
+    assert error_of(anew) > 100 * error_of(loaded)
+
+
+def random_groups(rows: int, inputs: int, seed: int) -> Groups:
+    random = np.random.default_rng(seed)
+    scales, minima = random.normal(0, 1, (2, rows, inputs // 32)).astype(np.float16)
+    return Groups(random.integers(0, 16, (rows, inputs), np.uint8), scales, minima)
+
+
+def packed(stored: list[StoredRows], weight: torch.Tensor) -> Groups:
+    """What a layer keeps, out of the layout that kernels read."""
+    memory = Memory()
+    one = pack(memory, weight, None, "int4", stored=stored)
+    shape = (one.blocks, one.depth // 32, GROUP_BYTES)
+    data = np.array((ctypes.c_uint8 * int(np.prod(shape))).from_address(one.weights)).reshape(shape)
+    # [blocks, groups, 8 steps, 16 channels, 2 inputs], the halves of a byte being two inputs and the next two
+    bytes_of_steps = data[:, :, :256].reshape(one.blocks, -1, 8, 16, 2)
+    codes = np.stack([bytes_of_steps & 15, bytes_of_steps >> 4], axis=4)  # [..., 16 channels, halves, 2 inputs]
+    codes = codes.transpose(0, 3, 1, 2, 4, 5).reshape(one.blocks * 16, one.depth)
+    halves = data[:, :, 256:].copy().view(np.float16).reshape(one.blocks, -1, 2, 16)
+    scales, minima = (halves[:, :, place].transpose(0, 2, 1).reshape(one.blocks * 16, -1) for place in range(2))
+    return Groups(codes, scales, minima)
+
+
+def test_rows_of_a_file_stand_beside_rows_made_anew():
+    groups = random_groups(20, 96, 1)
+    weight = torch.from_numpy(np.random.default_rng(2).normal(0, 1, (50, 96)).astype(np.float32))
+    found = packed([StoredRows(13, None), StoredRows(20, lambda: groups), StoredRows(17, None)], weight)
+    anew = packed([], weight)
+    for array, expected, others in zip(found, groups, anew, strict=True):
+        np.testing.assert_array_equal(array[13:33], expected)
+        np.testing.assert_array_equal(np.delete(array, slice(13, 33), 0), np.delete(others, slice(13, 33), 0))
