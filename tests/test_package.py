@@ -133,8 +133,9 @@ def imported_modules(paths: Iterable[Path]) -> set[str]:
 
 
 def distributions_of(modules: Iterable[str]) -> set[str]:
+    """Who ships them; one that is not installed, as other engines need not be, has its module's name."""
     owners = metadata.packages_distributions()
-    return {distribution_name(owners[module][0]) for module in modules}
+    return {distribution_name(owners.get(module, [module])[0]) for module in modules}
 
 
 # Declared before they are imported: for kernels, and what Lark checks patterns with.

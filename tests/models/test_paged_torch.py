@@ -61,7 +61,7 @@ def test_a_fork_goes_on_from_a_copied_page(tiny):
     runner.allocate((20,))
     kv = KVManager(runner.cache_groups, [20], 8)
     task = Task(kv.new_sequence(TOKENS[0][:13]), arrival=0)
-    assert kv.open(task.sequence)
+    assert kv.open(task.sequence) is not None
 
     def step(task, length):
         for group, source, target in kv.extend(task.sequence, length):
@@ -90,7 +90,7 @@ def test_a_number_that_is_not_finite_stays_in_its_row_and_its_layer_is_named(tin
     rows = []
     for arrival, tokens in enumerate(([1, 2, 3], [4, 50, 6, 7], [8])):
         sequence = kv.new_sequence(tokens)
-        assert kv.open(sequence)
+        assert kv.open(sequence) is not None
         rows.append(Row(Task(sequence, arrival=arrival), 0, len(tokens)))
     logits = runner.run(build_batch(rows, 16))
     assert logits.isfinite().all(dim=-1).tolist() == [True, False, True]
@@ -109,7 +109,7 @@ def test_a_broken_layer_is_found(tiny, layer):
     runner.allocate((2,))
     kv = KVManager(runner.cache_groups, [2], 16)
     sequence = kv.new_sequence([1, 2, 3])
-    assert kv.open(sequence)
+    assert kv.open(sequence) is not None
     batch = build_batch([Row(Task(sequence, arrival=0), 0, 3)], 16)
     assert not runner.run(batch).isfinite().all()
     assert runner.broken_layer(batch) == f"layer {layer}"

@@ -30,14 +30,16 @@ def run(runner, sequences, seed):
     kv = KVManager(runner.cache_groups, [PAGES] * len(runner.cache_groups), runner.page_size)
     runner.allocate((PAGES,) * len(runner.cache_groups))
     scattered = kv.new_sequence([96] * rng.randrange(1, 60))  # so that pages do not begin at the first
-    assert kv.open(scattered)
+    assert kv.open(scattered) == []
     waiting, running = [Task(kv.new_sequence(list(one)), arrival=n) for n, one in enumerate(sequences)], []
     logits = {task.arrival: [] for task in waiting}
     first = {}
     while waiting or running:
         if waiting and (not running or rng.random() < 0.3):
             task = waiting.pop(0)
-            assert kv.open(task.sequence)
+            for copy in kv.open(task.sequence) or ():
+                runner.copy_page(*copy)
+            assert task.sequence.tip is not None
             first[task.arrival] = task.sequence.computed
             running.append(task)
         chosen = [task for task in running if rng.random() < 0.7] or running
