@@ -11,6 +11,7 @@ Scopes nest, and all of them hold. Where none is open, a checkpoint costs 60 ns.
 from __future__ import annotations
 
 import math
+import sys
 import threading
 import time
 from collections.abc import Generator
@@ -23,7 +24,7 @@ from typing_extensions import TypedDict
 from structgen.errors import GrammarLimitExceeded, InvalidGrammar
 from structgen.grammars.bounds import least
 
-__all__ = ["LIMIT_NAMES", "Limits", "checkpoint", "limited", "open_max_bytes", "open_max_states"]
+__all__ = ["LIMIT_NAMES", "Limits", "checked_at_calls", "checkpoint", "limited", "open_max_bytes", "open_max_states"]
 
 
 class Limits(TypedDict, total=False):
@@ -41,6 +42,8 @@ class Limits(TypedDict, total=False):
 
 
 _MOST_BITS = 63
+_CALLS = 256
+"""So many calls are between two looks at the limits."""
 
 LIMIT_NAMES = tuple(Limits.__annotations__)
 
@@ -129,6 +132,32 @@ def checkpoint(states: int = 0) -> None:
     scope = _open.get()
     if scope is not None:
         scope.check(states)
+
+
+@contextmanager
+def checked_at_calls() -> Generator[None, None, None]:
+    """See to it that Python code of others, which has no `checkpoint`, stops at one of its calls when time is up.
+
+    Only where there is a limit of time, or something that may cancel; and not where a debugger traces this thread.
+    """
+    scope, calls = _open.get(), 0
+    while scope is not None and scope.timeout is None and scope.cancel is None:
+        scope = scope.outer
+    if scope is None or sys.gettrace() is not None:
+        yield
+        return
+
+    def look(_frame: object, _event: str, _argument: object) -> None:
+        nonlocal calls
+        calls += 1
+        if calls % _CALLS == 0:
+            checkpoint()
+
+    sys.settrace(look)
+    try:
+        yield
+    finally:
+        sys.settrace(None)
 
 
 def open_max_states() -> int | None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import itertools
 import logging
 import random
+import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -461,3 +463,26 @@ def python_expressions() -> tuple[TokenAutomaton, lark.Lark]:
     grammar = (GRAMMARS / "python.lark").read_text()
     automaton = compile_lark(grammar, VOCABULARY, start="test", parser="lalr")
     return automaton, lark.Lark(grammar, start="test", parser="lalr")
+
+
+@pytest.mark.parametrize(
+    "grammar",
+    [
+        'start: t{"a"}\nt{x}: "(" t{w{x}} ")" | x\nw{y}: "[" y "]"',
+        "start: " + " ".join(['["a"]'] * 40),
+        "start: T0\n" + "\n".join(f"T{one}: T{one + 1} T{one + 1}" for one in range(24)) + '\nT24: "a"',
+    ],
+    ids=["a template without end", "optional parts", "terminals that double"],
+)
+def test_a_grammar_that_lark_itself_writes_out_for_ever_stops_in_time(grammar):
+    began = time.monotonic()
+    with pytest.raises(GrammarLimitExceeded, match=r"timeout=0\.5 s"):
+        compile_lark(grammar, VOCABULARY, timeout=0.5)
+    assert time.monotonic() - began < 5
+    assert sys.gettrace() is None
+
+
+@pytest.mark.parametrize("start", [["start"], None, 5])
+def test_the_start_is_a_name(start):
+    with pytest.raises(InvalidGrammar, match="start is the name of a rule"):
+        compile_lark('start: "a"', VOCABULARY, start=start)

@@ -71,6 +71,8 @@ def compile_lark(
     """
     if not isinstance(cast("object", text), str):
         raise InvalidGrammar(f"a grammar is a string, not {type(text).__name__}")
+    if not isinstance(cast("object", start), str):
+        raise InvalidGrammar(f"start is the name of a rule, not {start!r}")
     if parser not in ("auto", "lalr", "earley"):
         raise InvalidGrammar(f'parser is "auto", "lalr" or "earley", not {parser!r}')
     from structgen.grammars.lark.building import build_rule  # `lark` takes a third of a second to import

@@ -11,14 +11,14 @@ from typing import Any, cast
 
 from lark import Lark
 from lark.common import LexerConf, ParserConf
-from lark.exceptions import GrammarError, LarkError, UnexpectedInput
+from lark.exceptions import GrammarError, LarkError, UnexpectedInput, VisitError
 from lark.grammar import Rule as LarkRule
 from lark.lexer import BasicLexer, ContextualLexer, TerminalDef
 from lark.parsers.lalr_analysis import LALR_Analyzer
 from lark.parsers.lalr_parser import LALR_Parser
 
-from structgen.errors import InvalidGrammar
-from structgen.grammars.limits import checkpoint
+from structgen.errors import GrammarLimitExceeded, InvalidGrammar
+from structgen.grammars.limits import checked_at_calls, checkpoint
 
 __all__ = ["Conflict", "Loaded", "LoadedLalr", "TerminalOrder", "load_earley", "load_lalr"]
 
@@ -226,7 +226,12 @@ def _check_both(terminal: TerminalDef) -> None:
 def _reading(name: str, text: str) -> Generator[None]:
     """Turn the errors of `lark` into ours, with the grammar's name, the line and the column."""
     try:
-        yield
+        with checked_at_calls():
+            yield
+    except VisitError as error:
+        if isinstance(error.orig_exc, GrammarLimitExceeded):
+            raise error.orig_exc from None
+        raise _invalid(str(error.orig_exc), name, text) from error
     except InvalidGrammar as error:
         raise _invalid(str(error), name, text) from error.__cause__
     except UnexpectedInput as error:
