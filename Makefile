@@ -37,12 +37,14 @@ lint: $(INSTALLED_DEV) ## check style, formatting, types and layers
 	$(BIN)/lint-imports
 
 bench: $(INSTALLED_DEV) ## measure this machine; results under benchmarks/results
-	@set -e; for script in $(filter-out benchmarks/machine.py benchmarks/masks.py benchmarks/engine.py,$(wildcard benchmarks/*.py)); do \
+	@set -e; for script in $(filter-out $(addprefix benchmarks/,machine.py engine.py masks.py lark_grammars.py structural_tags.py tool_schemas.py),$(wildcard benchmarks/*.py)); do \
 		echo "== $$script"; $(BIN)/python "$$script"; done
 
 bench-masks: $(INSTALLED_DEV) ## measure masks beside other engines: make bench-masks TOKENIZER=path/to/tokenizer.json
 	$(PIP_INSTALL) --editable '.[dev,bench]'
 	$(BIN)/python benchmarks/masks.py $(TOKENIZER)
+	$(BIN)/python benchmarks/lark_grammars.py --tokenizer $(TOKENIZER)
+	$(BIN)/python benchmarks/structural_tags.py $(TOKENIZER)
 
 bench-engine: $(INSTALLED_DEV) ## measure the engine: prompts, streams, grammars, shared prefixes
 	$(BIN)/python benchmarks/engine.py

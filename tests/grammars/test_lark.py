@@ -486,3 +486,9 @@ def test_a_grammar_that_lark_itself_writes_out_for_ever_stops_in_time(grammar):
 def test_the_start_is_a_name(start):
     with pytest.raises(InvalidGrammar, match="start is the name of a rule"):
         compile_lark('start: "a"', VOCABULARY, start=start)
+
+
+@pytest.mark.parametrize("grammar", ['start: "ab".."z"', 'start: "".."z"'])
+def test_what_lark_refuses_without_a_word_has_one(grammar):
+    with pytest.raises(InvalidGrammar, match="the grammar: this range is malformed"):
+        compile_lark(grammar, VOCABULARY)

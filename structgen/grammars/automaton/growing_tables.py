@@ -99,7 +99,7 @@ class Tables:
         else:
             self._rows, self._room, self._template = dict(base._rows), dict(base._room), base.as_template()
             self._use(reserve(len(base.memory), self._template), base._layout[1])
-            self._whole, self._nbytes = base._whole, base._nbytes
+            self._whole = base._whole
 
     def as_template(self) -> Template:
         """What others begin with; nothing may be written here any more."""
@@ -148,7 +148,7 @@ class Tables:
             self._numbers,
         )
         self._whole: list[slice] | None = None
-        self._nbytes: int | None = None
+        self._nbytes = self._count_bytes()
         self._as_template: Template | None = None
 
     def count(self, place: int) -> int:
@@ -205,11 +205,10 @@ class Tables:
     @property
     def nbytes(self) -> int:
         """Bytes of the rows that there are, but for the cache `MASKS`, which takes 128 KiB at most."""
-        known = self._nbytes
-        if known is None:
-            words = sum(its.columns * self._rows[table] for table, its in TABLES.items() if table != MASKS)
-            known = self._nbytes = 4 * words
-        return known
+        return self._nbytes
+
+    def _count_bytes(self) -> int:
+        return 4 * sum(its.columns * self._rows[table] for table, its in TABLES.items() if table != MASKS)
 
     def grow(self, table: int, rows: int = 0) -> None:
         """Double ``table`` and what grows with it until it has ``rows``; the hash tables among them are empty then."""
@@ -222,7 +221,8 @@ class Tables:
                 if not TABLES[one].kept:
                     self[one][:] = 0
                 self.memory[3 * one + 2] = self._rows[one]
-            self._layout, self._whole, self._nbytes = (self.memory, self._layout[1], {}, self._numbers), None, None
+            self._layout, self._whole = (self.memory, self._layout[1], {}, self._numbers), None
+            self._nbytes = self._count_bytes()
             return
         self._room = self._room_with(growing)
         memory, offsets = self._lay_out()

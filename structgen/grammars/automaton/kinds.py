@@ -245,7 +245,7 @@ def kinds_of_sets(sets: Sequence[str], others: str = "") -> Kinds:
     single = (chr(one) for one in range(0x20, 0x80) if chr(one) not in known)
     members = {one: its for its in (*sets, *single) for one in its if one >= " " and one not in _NEVER_PLAIN}
     ranks = dict(zip(members, ranks_of(np.array(list(map(ord, members)), np.int32)).tolist(), strict=True))
-    rest = min((*others, "\x80"), default="\x80")
+    rest = min((*others, "\x80"))
     at = {0: "", 0x20: rest, QUOTE: "", QUOTE + 1: rest, BACKSLASH: "", BACKSLASH + 1: rest, LAST_RANK + 1: ""}
     for one, rank in ranks.items():
         at.setdefault(rank + 1, rest)

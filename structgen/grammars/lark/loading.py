@@ -231,7 +231,7 @@ def _reading(name: str, text: str) -> Generator[None]:
     except VisitError as error:
         if isinstance(error.orig_exc, GrammarLimitExceeded):
             raise error.orig_exc from None
-        raise _invalid(str(error.orig_exc), name, text) from error
+        raise _invalid(str(error.orig_exc) or f"this {error.rule} is malformed", name, text) from error
     except InvalidGrammar as error:
         raise _invalid(str(error), name, text) from error.__cause__
     except UnexpectedInput as error:
