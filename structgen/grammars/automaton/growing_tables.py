@@ -20,7 +20,9 @@ from structgen.grammars.automaton.tables import (
     F_FINAL,
     FAR,
     FRAME_HASH,
+    ITEMS,
     MASKS,
+    MEMO,
     N_EXTENSIONS,
     N_ITEMS,
     N_REGISTERS,
@@ -51,12 +53,14 @@ from structgen.grammars.limits import checkpoint
 
 __all__ = ["Tables"]
 
-_ROOM = 64
-"""A table has room for so many times its rows."""
+_ROOM, _MUCH_ROOM = 64, 512
+"""A table has room for so many times its rows; those of sets, of which a long text makes the most, for more."""
 _COUNTED = {table: its.used for table, its in TABLES.items() if its.used is not None}
 _ROWS_PLACE = list(_COUNTED).index(TRANSITIONS)
 _FIRST_ROWS = {table: its.rows for table, its in TABLES.items()}
-_FIRST_ROOM = {table: its.rows * _ROOM for table, its in TABLES.items()}
+_FIRST_ROOM = {
+    table: its.rows * (_MUCH_ROOM if table in (SETS, ITEMS, SET_HASH, MEMO) else _ROOM) for table, its in TABLES.items()
+}
 _MOST_WORDS = (1 << 31) - (1 << 16)
 _STRIDE = 1 << 15
 """So many rows are written between two looks at the limits."""
