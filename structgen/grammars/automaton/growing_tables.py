@@ -247,7 +247,7 @@ class Tables:
 
     def _spans(self) -> Int64Table:
         """What may have been written."""
-        spans = self._whole_spans().copy()
+        spans: Int64Table = np.array(self._whole_spans())
         for place, (table, count) in enumerate(_COUNTED.items(), len(spans) - len(_COUNTED)):
             spans[place, 1] = self._used(table, count).stop
         if self._template is not None:  # which is where the transitions begin
