@@ -12,7 +12,7 @@ from structgen.grammars.lark.embedded import Foreign
 from structgen.grammars.lark.lexing import Lexing
 from structgen.grammars.lark.moves import IGNORED, Context, explored, joined
 from structgen.grammars.utf8_dfa import utf8_dfa
-from structgen.grammars.values import regular
+from structgen.grammars.values import Regular, regular
 
 __all__ = ["TokenPlaces"]
 
@@ -35,6 +35,8 @@ class TokenPlaces:
     ----------
     groups : list of int
         The group of each context; contexts of one group are not told apart.
+    value_names : dict of Expr to str
+        The terminals whose texts a value is, as far as `after` has been asked for them.
 
     Raises
     ------
@@ -51,6 +53,8 @@ class TokenPlaces:
     ) -> None:
         table = explored(lexing, contexts, following, foreign)
         self.groups, gaps, places = joined(table, contexts, foreign)
+        self.value_names: dict[Expr, str] = {}
+        self._names = lexing.names
         self._ends: set[int] = set()
         self._left: dict[int, int] = {}
         self._edges: dict[int, dict[tuple[int, CharDfa | Expr], None]] = {}
@@ -83,10 +87,17 @@ class TokenPlaces:
         if key not in self._after:
             ways: defaultdict[int, list[Expr]] = defaultdict(list)
             for gap, texts in self._reads.get(key, ()):
+                spelled = _spelled(texts)
+                self._name(spelled, terminal)
                 for end, skipped in self._skips(gap).items():
-                    ways[end].append(sequence(_spelled(texts), skipped))
+                    ways[end].append(sequence(spelled, skipped))
             self._after[key] = {end: alternation(*its) for end, its in ways.items()}
         return self._after[key]
+
+    def _name(self, spelled: Expr, terminal: int) -> None:
+        if isinstance(spelled, Regular) and terminal < len(self._names):  # and not foreign
+            known = self.value_names.get(spelled, "").split(" or ")
+            self.value_names[spelled] = " or ".join(sorted({*filter(None, known), self._names[terminal]}))
 
     def _skips(self, gap: int) -> dict[int, Expr]:
         """The places after what may be skipped in a gap, each with that."""
