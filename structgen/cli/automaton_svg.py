@@ -15,7 +15,8 @@ _COLUMN, _ROW, _RADIUS, _MARGIN, _LETTER = 150, 88, 16, 60, 6.7
 _SHOWN = 22
 """Letters of a label and of a place that are shown; the whole is its title."""
 _STYLE = (
-    "text{font:11px monospace;text-anchor:middle;fill:#222;white-space:pre}.edge{fill:none;stroke:#777;marker-end:url(#tip)}"
+    "text{font:11px monospace;text-anchor:middle;fill:#222;white-space:pre}"
+    ".edge{fill:none;stroke:#777;marker-end:url(#tip)}"
     ".back{stroke:#b75;}.label{paint-order:stroke;stroke:#fff;stroke-width:4px}.place{font-size:9px;fill:#888}"
     ".state{fill:#fff;stroke:#222}.cut{stroke-dasharray:3 3}"
 )

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 __all__ = ["NamedGrammar", "Tokens", "open_tokens", "read_file", "read_grammar"]
 
+_LIBRARY = "library:"
+
 
 class NamedGrammar(NamedTuple):
     """A grammar, and what people call it."""
@@ -38,7 +40,7 @@ def read_grammar(file: str | None, regex: str | None, options: list[str]) -> Nam
     Parameters
     ----------
     file : str or None
-        Its name, or ``"-"`` for standard input.
+        Its name, ``"-"`` for standard input, or ``"library:NAME"`` for one of `structgen.grammars.library`.
     regex : str or None
         A pattern, in place of a file.
     options : list of str
@@ -48,12 +50,18 @@ def read_grammar(file: str | None, regex: str | None, options: list[str]) -> Nam
     ------
     InvalidRequest
         There is neither, an option is no such thing, or the file cannot be read.
+    InvalidGrammar
+        The library has none of that name.
     """
     given = dict(map(_option, options))
     if regex is not None:
         return NamedGrammar(f"--regex {regex}", GrammarSpec("regex", regex, given))
     if file is None:
         raise InvalidRequest("give a file of a JSON Schema, '-' for standard input, or --regex PATTERN")
+    if file.startswith(_LIBRARY):
+        from structgen.grammars import library
+
+        return NamedGrammar(file, GrammarSpec("lark", library.text(file.removeprefix(_LIBRARY)), given))
     kind = Path(file).suffix.removeprefix(".")
     if kind in ("gbnf", "lark"):
         given = {"name": file} | given if kind == "lark" else given

@@ -147,7 +147,7 @@ class Rule:
         value_names: Mapping[Expr, str] | None = None,
     ) -> None:
         self.name, self.pointer, self.is_common, self.is_shared = name, pointer, is_common, is_shared
-        self.value_names = value_names or {}
+        self.value_names: Mapping[Expr, str] = {} if value_names is None else value_names
         self._define = define
         self._body: Expr | None = None
 

@@ -16,6 +16,8 @@ from structgen.grammars.values import Regular, regular
 
 __all__ = ["TokenPlaces"]
 
+_SKIPPED = "what is ignored"
+
 
 class TokenPlaces:
     """The places of a grammar, by number.
@@ -36,7 +38,7 @@ class TokenPlaces:
     groups : list of int
         The group of each context; contexts of one group are not told apart.
     value_names : dict of Expr to str
-        The terminals whose texts a value is, as far as `after` has been asked for them.
+        The terminals whose texts a value is, as far as they have been asked for.
 
     Raises
     ------
@@ -88,16 +90,17 @@ class TokenPlaces:
             ways: defaultdict[int, list[Expr]] = defaultdict(list)
             for gap, texts in self._reads.get(key, ()):
                 spelled = _spelled(texts)
-                self._name(spelled, terminal)
+                if terminal < len(self._names):  # and not foreign
+                    self._name(spelled, self._names[terminal])
                 for end, skipped in self._skips(gap).items():
                     ways[end].append(sequence(spelled, skipped))
             self._after[key] = {end: alternation(*its) for end, its in ways.items()}
         return self._after[key]
 
-    def _name(self, spelled: Expr, terminal: int) -> None:
-        if isinstance(spelled, Regular) and terminal < len(self._names):  # and not foreign
+    def _name(self, spelled: Expr, name: str) -> None:
+        if isinstance(spelled, Regular):
             known = self.value_names.get(spelled, "").split(" or ")
-            self.value_names[spelled] = " or ".join(sorted({*filter(None, known), self._names[terminal]}))
+            self.value_names[spelled] = " or ".join(sorted({*filter(None, known), name}))
 
     def _skips(self, gap: int) -> dict[int, Expr]:
         """The places after what may be skipped in a gap, each with that."""
@@ -112,12 +115,15 @@ class TokenPlaces:
         if not any(self._edges[to] for to, _ in self._edges[gap]):
             return self._skip_body(gap, end)
         if (gap, end) not in self._skipped:
-            self._skipped[gap, end] = call(Rule("what is ignored", lambda: self._skip_body(gap, end)))
+            self._skipped[gap, end] = call(Rule(_SKIPPED, lambda: self._skip_body(gap, end)))
         return self._skipped[gap, end]
 
     def _skip_body(self, gap: int, end: int) -> Expr:
         ways = [EPSILON if self._left[gap] == end else NEVER]
-        ways += [sequence(_spelled(texts), self._skip(to, end)) for to, texts in self._edges[gap]]
+        for to, texts in self._edges[gap]:
+            spelled = _spelled(texts)
+            self._name(spelled, _SKIPPED)
+            ways.append(sequence(spelled, self._skip(to, end)))
         return alternation(*ways)
 
 
