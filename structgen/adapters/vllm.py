@@ -14,7 +14,7 @@ from structgen.grammars import (
     TokenAutomaton,
     TokenVocabulary,
     compile_choice,
-    compile_gbnf,
+    compile_ebnf,
     compile_json_schema,
     compile_lark,
     compile_regex,
@@ -126,8 +126,8 @@ class VllmBackend:
 
 
 def _grammar(text: str, vocabulary: TokenVocabulary) -> TokenAutomaton:
-    """GBNF or Lark: only the former defines rules by ``::=``."""
-    return compile_gbnf(text, vocabulary) if "::=" in text else compile_lark(text, vocabulary)
+    """EBNF or Lark: only the former defines rules by ``::=``."""
+    return compile_ebnf(text, vocabulary) if "::=" in text else compile_lark(text, vocabulary)
 
 
 def _parsed(compile_value: Callable[[Any, TokenVocabulary], TokenAutomaton]) -> _Compile:

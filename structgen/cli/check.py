@@ -19,7 +19,7 @@ REFUSED_STATUS = 1
 def check(
     schema: Annotated[
         str | None,
-        typer.Argument(metavar="SCHEMA", help="File of a schema or tag, '-', NAME.gbnf, NAME.lark or library:NAME."),
+        typer.Argument(metavar="SCHEMA", help="File of a schema or tag, '-', NAME.gbnf, .ebnf, .lark; library:NAME."),
     ] = None,
     instance: Annotated[
         str | None,

@@ -35,7 +35,7 @@ class Tokens(NamedTuple):
 
 
 def read_grammar(file: str | None, regex: str | None, options: list[str]) -> NamedGrammar:
-    """The grammar of a file of a schema or structural tag, of ``NAME.gbnf`` or ``NAME.lark``, or of a pattern.
+    """The grammar of a file of a schema or structural tag, of ``NAME.gbnf``, ``.ebnf`` or ``.lark``, or of a pattern.
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ def read_grammar(file: str | None, regex: str | None, options: list[str]) -> Nam
 
         return NamedGrammar(file, GrammarSpec("lark", library.text(file.removeprefix(_LIBRARY)), given))
     kind = Path(file).suffix.removeprefix(".")
-    if kind in ("gbnf", "lark"):
+    if kind in ("gbnf", "ebnf", "lark"):
         given = {"name": file} | given if kind == "lark" else given
         return NamedGrammar(file, GrammarSpec(kind, _decoded(file, read_file(file)), given))
     name = "standard input" if file == "-" else file

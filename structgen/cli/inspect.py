@@ -18,7 +18,7 @@ REFUSED_STATUS = 1
 def inspect(
     schema: Annotated[
         str | None,
-        typer.Argument(metavar="GRAMMAR", help="File of a schema or tag, '-', NAME.gbnf, NAME.lark or library:NAME."),
+        typer.Argument(metavar="GRAMMAR", help="File of a schema or tag, '-', NAME.gbnf, .ebnf, .lark; library:NAME."),
     ] = None,
     regex: Annotated[
         str | None, typer.Option(metavar="PATTERN", help="Inspect this pattern in place of a file.")
