@@ -49,6 +49,7 @@ __all__ = [
     "add_subtree",
     "add_tokens",
     "collect",
+    "copied",
     "exit_roots",
     "flatten",
     "group_of",
@@ -161,6 +162,14 @@ def add_exits(
 
 
 @inner
+def copied(tokens: Memory, first: int, end: int, inside: Int32Array, count: int) -> int:
+    """Copy ``tokens[first:end]`` behind so many in ``inside``; returns how many there are then."""
+    for place in range(end - first):
+        inside[count + place] = load(tokens, first + place)
+    return count + end - first
+
+
+@inner
 def _first_end(state: int, depth: int, byte: int) -> int:
     """Where on the path the leaf of ``state`` may first end before a ``byte`` that it does not read."""
     if state >= 0:
@@ -239,15 +248,11 @@ def collect(
         group = group_of(labels, counts, label_at(m, target, variant))
         if group < 0 or live > most:
             return NO_ROOM if group < 0 else TOO_WIDE
-        for place in range(load(firsts, node), load(firsts, node + 1)):
-            inside[counts[COUNT_INSIDE]] = load(tokens, place)
-            counts[COUNT_INSIDE] += 1
+        counts[COUNT_INSIDE] = copied(tokens, load(firsts, node), load(firsts, node + 1), inside, counts[COUNT_INSIDE])
         if can_stretch and load(children, node) >= LARGE:
             below = stretch(m, s, node, target, variant, loops)
             if below:
-                for place in range(load(below, 9), load(below, 10)):
-                    inside[counts[COUNT_INSIDE]] = load(deep, place)
-                    counts[COUNT_INSIDE] += 1
+                counts[COUNT_INSIDE] = copied(deep, load(below, 9), load(below, 10), inside, counts[COUNT_INSIDE])
                 continue
         depth += 1
         path[depth, 0], path[depth, 1] = first_child(children, node), first_child(children, node + 1)
