@@ -98,6 +98,7 @@ def test_special_tokens_are_named_by_number():
     assert reads(one, [257, *b"a"])
     assert reads(one, [258, *b"a"])
     assert not reads(one, [259, *b"a"])
+    assert reads(compile_ebnf('root ::= <|z|> "a"', vocabulary), [259, *b"a"])
     grammar = 'root ::= TokenTagDispatch((257, b), loop_after_dispatch=false, excludes=(259,))\nb ::= "q"'
     dispatch = compile_ebnf(grammar, vocabulary)
     assert reads(dispatch, [*b"any", 258, *b"text"])

@@ -20,7 +20,8 @@ class EbnfSymbols(Symbols):
     pattern = re.compile(
         r"""(?P<space>[ \t]+|\#[^\r\n]*)|(?P<line>\r\n|[\r\n])|(?P<defined>::=)
         |(?P<literal>"(?:[^"\\\r\n]|\\.)*")|(?P<characters>\[\^?(?:[^\]\\\r\n]|\\.)*\])
-        |(?P<counts>\{[^}\r\n]*\})|(?P<number>[0-9]+)|(?P<name>[A-Za-z_.-][A-Za-z0-9_.-]*)|(?P<mark>[()|*+?,=])""",
+        |(?P<counts>\{[^}\r\n]*\})|(?P<token><[^>\s]+>)|(?P<number>[0-9]+)|(?P<name>[A-Za-z_.-][A-Za-z0-9_.-]*)
+        |(?P<mark>[()|*+?,=])""",
         re.VERBOSE,
     )
     character = re.compile(
