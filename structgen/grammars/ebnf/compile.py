@@ -20,7 +20,7 @@ def compile_ebnf(
 ) -> TokenAutomaton:
     r"""The automaton of the texts that a grammar in XGrammar's EBNF matches as a whole.
 
-    All that `compile_gbnf` takes but ``.``, special tokens by name included, with the dialect's own spelling, and besides:
+    All that `compile_gbnf` takes but ``.``, with the dialect's own spelling and special tokens by name, and besides:
     ``TagDispatch((text, rule), ..., loop_after_dispatch=true, excludes=(text, ...))``, ``Token(id, ...)`` and
     ``TokenTagDispatch((id, rule), ...)``, the ids those of special tokens.
 
