@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 __all__ = ["Edge", "Graph", "Node", "explore"]
 
 _UNICODE = CharSet.of([(0, 0xD7FF), (0xE000, 0x10FFFF)])
+_STATES_IN_CHARACTERS = 200
+"""States inside of characters that are followed from one state: where each letter of a key is remembered there are a
+million of them."""
 _RANGES = 6
 """Ranges of characters that a label shows."""
 _NAMES = {9: "\\t", 10: "\\n", 13: "\\r", 32: "␣", ord("]"): "\\]", ord("\\"): "\\\\", ord("-"): "\\-", ord("^"): "\\^"}
@@ -71,6 +74,8 @@ def explore(automaton: TokenAutomaton, max_states: int) -> Graph:
                     depths.append(depths[number] + 1)
                     order.append(target)
                 edges.append(Edge(number, numbers[target], tuple(labels)))
+            if moves.is_cut:
+                cut.add(number)
         nodes = [
             Node(depths[number], matcher.is_accepting(state), number in cut, _places(matcher, state))
             for state, number in numbers.items()
@@ -84,9 +89,16 @@ class _Moves:
     def __init__(self, matcher: Matcher, automaton: TokenAutomaton) -> None:
         self._matcher, self._vocabulary = matcher, automaton.vocabulary
         self._tails: dict[tuple[int, int], list[tuple[int, int, int]]] = {}
+        self._left = 0
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether the state that was last asked about goes on in more ways than `of` has followed."""
+        return self._left < 0
 
     def of(self, state: int) -> dict[int, list[str]]:
         """The labels of the ways to each state, what must follow included."""
+        self._left = _STATES_IN_CHARACTERS
         found: defaultdict[int, list[str]] = defaultdict(list)
         for first, characters in self._characters(state).items():
             forced, target = self._forced(first)
@@ -123,14 +135,16 @@ class _Moves:
         """(state, first, last): what the ``more`` last bytes of a character may be, as numbers."""
         if not more:
             return [(state, 0, 0)]
-        if (state, more) not in self._tails:
-            runs = [run for run in self._runs(state) if run[0] >= 0x80]
-            self._tails[state, more] = [
-                one
-                for first, last, target in runs
-                for one in self._completed(target, first & 0x3F, last & 0x3F, more - 1)
-            ]
-        return self._tails[state, more]
+        if (state, more) in self._tails:
+            return self._tails[state, more]
+        self._left -= 1
+        runs = [run for run in self._runs(state) if run[0] >= 0x80] if self._left >= 0 else []
+        found = [
+            one for first, last, target in runs for one in self._completed(target, first & 0x3F, last & 0x3F, more - 1)
+        ]
+        if not self.is_cut:
+            self._tails[state, more] = found
+        return found
 
     def _runs(self, state: int) -> list[tuple[int, int, int]]:
         """(first, last, state): bytes in a row that lead to one state."""

@@ -151,6 +151,16 @@ def pattern_of(label: str) -> re.Pattern[str]:
     return re.compile(kind.strip().replace("any", ".").replace("␣", " ") + re.escape(text), re.DOTALL)
 
 
+def test_keys_that_are_remembered_letter_by_letter_are_cut(structgen: Run, tmp_path: Path):
+    """Every character of an undeclared key leads to a state of its own."""
+    path, out = tmp_path / "any.json", tmp_path / "any.svg"
+    path.write_text(json.dumps({"type": "object", "required": ["city"]}))
+    status, _, stderr = structgen("inspect", path, "--svg", out)
+    assert status == 0
+    assert "60 states" in stderr
+    assert "of them lead on to more" in stderr
+
+
 def test_special_tokens_are_edges_of_their_own():
     vocabulary = TokenVocabulary([*([bytes([byte]) for byte in range(256)]), b"", b""], [256], {257: "<|tool|>"})
     graph = explore(compile_gbnf('root ::= "a" <|tool|> "b"', vocabulary), 10)
