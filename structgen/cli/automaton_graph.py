@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["Edge", "Graph", "Node", "explore"]
 
 _UNICODE = CharSet.of([(0, 0xD7FF), (0xE000, 0x10FFFF)])
-_STATES_IN_CHARACTERS = 200
+_STATES_IN_CHARACTERS = 24
 """States inside of characters that are followed from one state: where each letter of a key is remembered there are a
 million of them."""
 _RANGES = 6
