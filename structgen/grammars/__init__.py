@@ -3,6 +3,7 @@
 from structgen._compiled.entries import prepare as warm_up
 from structgen.grammars.background import CompileFuture, compile_in_background
 from structgen.grammars.choice import compile_choice
+from structgen.grammars.ebnf import compile_ebnf
 from structgen.grammars.gbnf import compile_gbnf
 from structgen.grammars.json_schema import check_openai_strict, compile_json_schema
 from structgen.grammars.lark import compile_lark
@@ -37,6 +38,7 @@ __all__ = [
     "Verdict",
     "check_openai_strict",
     "compile_choice",
+    "compile_ebnf",
     "compile_gbnf",
     "compile_in_background",
     "compile_json_schema",
