@@ -302,7 +302,7 @@ class StackAutomaton:
         if isinstance(wanted, OutOfRoom):
             self._growth.grow(count(C_WANTED_TABLE))
         elif isinstance(wanted, RuleWanted):
-            self._book.lower(count(C_WANTED_RULE))
+            self._book.lower_with_callees(count(C_WANTED_RULE))
         elif isinstance(wanted, KeysWanted):
             self._extend(count(C_WANTED_KEYS), count(C_WANTED_SPELLING))
         else:

@@ -8,6 +8,7 @@ from structgen.grammars.automaton._jit import Int32Array, Int32Table, Int64Array
 from structgen.grammars.automaton.determinize import next_state
 from structgen.grammars.automaton.interiors import (
     BYTES_OF,
+    CHILD,
     CHILDREN,
     FIRSTS,
     H_DEEP,
@@ -66,6 +67,8 @@ EXIT_COLUMNS = 4
 # What `collect` counts.
 COUNT_INSIDE, COUNT_EXITS, COUNT_TOKENS, COUNT_GROUPS = range(4)
 MOST_LABELS = 64
+_MANY = 256
+"""An exits' node with more nodes below it is `LARGE`."""
 
 NO_ROOM, DONE, TOO_WIDE = range(3)
 """How `collect` has gone."""
@@ -301,6 +304,19 @@ def flatten(
         node += 1
     firsts[count], children[count] = used, count
     counts[0], counts[1] = count, used
+    _mark_large(children, count)
+
+
+@inner
+def _mark_large(children: Int32Array, count: int) -> None:
+    """Mark the nodes with many below them: the same may be taken whole there, time and again."""
+    below = np.empty(count, np.int32)
+    for node in range(count - 1, 0, -1):
+        below[node] = 0
+        for child in range(int64(children[node]) & CHILD, int64(children[node + 1]) & CHILD):
+            below[node] += 1 + below[child]
+        if below[node] > _MANY:
+            children[node] |= LARGE
 
 
 @compiled
