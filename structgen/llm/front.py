@@ -103,7 +103,7 @@ class LLM:
         grammar_timeout: float | None = 60.0,
         call_format: str = "hermes",
     ) -> None:
-        # torch comes in here and not with the module: `import structgen` stays quick
+        # the engine comes in here and not with the module: `import structgen` stays quick
         from structgen.engine.footprint import WeightFormat, check_fit
         from structgen.engine.local_client import LocalClient
         from structgen.engine.models.loading import load_model

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from collections.abc import Iterable
 
 import numpy as np
 import numpy.typing as npt
@@ -11,39 +10,52 @@ import numpy.typing as npt
 from structgen.engine.cpu.layout import BLOCK, GROUP
 from structgen.engine.weights.groups import Groups
 
-__all__ = ["StoredRows", "int4_layout"]
+__all__ = ["int4_layout"]
 
 Floats = npt.NDArray[np.float32]
 
 
-class StoredRows(NamedTuple):
-    """Some rows of a matrix, and what reads them from a file that has them as int4 weights are kept."""
+def int4_layout(pieces: Iterable[Floats | Groups], channels: int, depth: int) -> npt.NDArray[np.uint8]:
+    """Lay rows out as `kernels.linear` reads them.
 
-    rows: int
-    read: Callable[[], Groups] | None
+    Parameters
+    ----------
+    pieces : iterable of Floats or Groups
+        Some rows each, those that a file has in 4 bits as they are there.
+    channels, depth : int
+        What is left of these is 0: rows up to whole blocks, inputs up to whole groups.
+
+    Returns
+    -------
+    np.ndarray
+        uint8 ``[blocks, groups, bytes of a group]``.
+    """
+    joined = Groups(
+        np.zeros((channels, depth), np.uint8),
+        np.zeros((channels, depth // GROUP), np.float16),
+        np.zeros((channels, depth // GROUP), np.float16),
+    )
+    first = 0
+    for piece in pieces:
+        found = piece if isinstance(piece, Groups) else _quantized(piece, depth)
+        for target, array in zip(joined, found, strict=True):
+            target[first : first + len(array)] = array
+        first += len(found.codes)
+    return _interleaved(joined)
 
 
-def int4_layout(padded: Floats, stored: Sequence[StoredRows]) -> npt.NDArray[np.uint8]:
-    """Groups as kernels read them: those that a file has, and of other rows ones made anew."""
-    parts, first = [], 0
-    for rows, read in stored or [(len(padded), None)]:
-        parts.append(_quantized(padded[first : first + rows]) if read is None else read())
-        first += rows
-    if first < len(padded):  # up to whole blocks of channels
-        parts.append(_quantized(padded[first:]))
-    return _interleaved(Groups(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True))))
-
-
-def _quantized(values: Floats) -> Groups:
+def _quantized(values: Floats, depth: int) -> Groups:
     """``q * s + m``, ``q`` from 0 to 15: of each group the least is ``m``, the greatest ``15 s + m``."""
-    grouped = values.reshape(len(values), -1, GROUP)
+    padded = np.zeros((len(values), depth), np.float32)
+    padded[:, : values.shape[1]] = values
+    grouped = padded.reshape(len(values), -1, GROUP)
     least = grouped.min(2).astype(np.float16)
     scale = ((grouped.max(2) - grouped.min(2)) / np.float32(15)).astype(np.float16)
     divisor = np.where(scale > 0, scale, 1).astype(np.float32)[:, :, None]
     codes = np.rint((grouped - least.astype(np.float32)[:, :, None]) / divisor)
     codes = np.clip(np.nan_to_num(codes), 0, 15).astype(np.uint8)
     codes[~(scale > 0)] = 0
-    return Groups(codes.reshape(values.shape), scale, least)
+    return Groups(codes.reshape(padded.shape), scale, least)
 
 
 def _interleaved(groups: Groups) -> npt.NDArray[np.uint8]:

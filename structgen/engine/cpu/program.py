@@ -2,32 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections import deque
+from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-import torch
 
 from structgen.engine.cpu.angles import Angles
-from structgen.engine.cpu.int4 import StoredRows
 from structgen.engine.cpu.interpreter import ADD, ATTEND, CAP, EMBED, GATE, LINEAR, NORM, PROJECT, QUANTIZE
 from structgen.engine.cpu.kernels.activations import BYTES_OF_FORM, GROUPS
 from structgen.engine.cpu.kernels.linear import BYTES_OF_WEIGHT, panel_bytes
 from structgen.engine.cpu.kernels.rows import GELU_TANH, SILU
 from structgen.engine.cpu.layout import BRANCH, GATE_UP, GROUP, HIDDEN, LOGITS, OPERANDS, QKV
-from structgen.engine.cpu.packing import Linear, Memory, bfloat16_bits, pack
+from structgen.engine.cpu.memory import Memory
+from structgen.engine.cpu.packing import Fill, Linear, plan, plan_rows
 from structgen.engine.cpu.pages import LayerPlace, PageLayout
+from structgen.engine.cpu.team import available_cores
 from structgen.engine.models.description import ModelDescription
-from structgen.engine.models.weights import LayerWeights, ModelWeights, matrix_parts
-from structgen.engine.weights.groups import Groups
+from structgen.engine.models.weights import (
+    EMBEDDING,
+    HEAD,
+    LAST_NORM,
+    Matrix,
+    MatrixPart,
+    WeightSource,
+    matrix_inputs,
+    matrix_parts,
+    norm_names,
+)
 from structgen.errors import UnsupportedModel
 
 __all__ = ["Program", "Widths", "emit"]
 
 _NAMES = {EMBED: "embed", NORM: "norm", GATE: "gate", QUANTIZE: "quantize", ADD: "add", CAP: "cap"}
-_ROWS = 2048
-"""Of the embedding that are converted at a time."""
 _ACTIVATIONS = {"silu": SILU, "gelu_tanh": GELU_TANH}
 
 
@@ -80,7 +88,7 @@ class Program:
 
 def emit(
     description: ModelDescription,
-    weights: ModelWeights,
+    source: WeightSource,
     quantization: str,
     pages: PageLayout,
     angles: Angles,
@@ -94,7 +102,12 @@ def emit(
         A width is no multiple of 16.
     """
     _check(description)
-    return _Emitter(description, quantization, pages, angles, memory, weights.groups).emit(weights)
+    emitter = _Emitter(description, source, quantization, pages, angles, memory)
+    program = emitter.emit()
+    # Chains of numpy calls that release the GIL, so threads keep all cores busy.
+    with ThreadPoolExecutor(available_cores()) as pool:
+        deque(pool.map(_call, emitter.fills), maxlen=0)  # raises what one raised
+    return program
 
 
 def _check(description: ModelDescription) -> None:
@@ -112,35 +125,36 @@ class _Emitter:
     def __init__(
         self,
         description: ModelDescription,
+        source: WeightSource,
         quantization: str,
         pages: PageLayout,
         angles: Angles,
         memory: Memory,
-        groups: Mapping[str, Callable[[], Groups]],
     ) -> None:
         self.description = description
+        self.source = source
         self.quantization = quantization
         self.pages = pages
         self.angles = angles
         self.memory = memory
-        self.groups = groups
-        self.parts = matrix_parts(description)
+        self.parts, self.inputs = matrix_parts(description), matrix_inputs(description)
+        self.norms = norm_names(description)
         self.operations: list[list[int]] = []
         self.linears: list[Linear] = []
+        self.fills: list[Fill] = []
         self.eps = _bits(description.rms_norm_eps)
         heads = description.num_attention_heads + 2 * description.num_key_value_heads
         self.qkv = -(-heads * description.head_dim // 16) * 16
 
-    def emit(self, weights: ModelWeights) -> Program:
+    def emit(self) -> Program:
         parts: list[tuple[str, int]] = []
-        self._embed(weights.embedding)
+        self._embed()
         parts.append(("the embedding", len(self.operations)))
         for index, place in enumerate(self.pages.layers):
-            layer = weights.layers.pop(0) if self.memory.consume else weights.layers[index]
-            self._attention(layer, index, place)
-            self._mlp(layer, index)
+            self._attention(index, place)
+            self._mlp(index)
             parts.append((f"layer {index}", len(self.operations)))
-        self._head(weights)
+        self._head()
         parts.append(("the output projection", len(self.operations)))
         return Program(self.memory, self.operations, parts, self._widths())
 
@@ -158,48 +172,37 @@ class _Emitter:
         row = [code, int(meet), *operands]
         self.operations.append(row + [0] * (OPERANDS - len(row)))
 
-    def _embed(self, embedding: torch.Tensor) -> None:
-        is_short = self.quantization != "fp32" or embedding.dtype != torch.float32
-        if not is_short:
-            table = self.memory.keep(embedding.contiguous().numpy())
-        elif embedding.dtype == torch.bfloat16:
-            table = self.memory.keep(embedding.contiguous().view(torch.int16).numpy())
-        else:
-            bits = self.memory.take(tuple(embedding.shape), np.uint16)
-            for rows, target in zip(
-                embedding.split(_ROWS), np.split(bits, range(_ROWS, len(bits), _ROWS)), strict=True
-            ):
-                target[:] = bfloat16_bits(rows.float().numpy())
-            table = bits.ctypes.data
+    def _embed(self) -> None:
+        is_short = self.quantization != "fp32"
+        table, fills = plan_rows(self.memory, self._of_vocabulary(EMBEDDING), is_short=is_short)
+        self.fills += fills
         self._add(EMBED, table, self.description.hidden_size, int(is_short), _bits(self.description.embedding_scale))
 
-    def _attention(self, layer: LayerWeights, index: int, place: LayerPlace) -> None:
+    def _attention(self, index: int, place: LayerPlace) -> None:
         description, pages = self.description, self.pages
-        qkv = self._pack(layer.qkv, layer.qkv_bias, stored=self._stored(index, "qkv"))
-        output = self._pack(layer.output, stored=self._stored(index, "output"))
-        self._norm(layer.input_norm, qkv)
+        qkv, output = self._linear_of(index, "qkv"), self._linear_of(index, "output")
+        self._norm(self._name(index, "input_norm"), qkv)
         self._linear(qkv, QKV, self.qkv)
         in_page = (place.group, pages.page_bytes[place.group], *place.offsets)
         heads = (description.num_attention_heads, description.num_key_value_heads, description.head_dim)
-        norms = (self._norm_weight(layer.query_norm), self._norm_weight(layer.key_norm))
+        norms = (self._norm_weight(self._name(index, name)) for name in ("query_norm", "key_norm"))
         turns = (_bits(description.score_scale), self.angles.begin(description.rope_of(index)))
         self._add(PROJECT + pages.itemsize, *in_page, *heads, pages.page_size, self.qkv, *norms, self.eps, *turns)
         cap = _bits(description.attention_softcap or 0.0)
         self._add(ATTEND + pages.itemsize, *in_page, *heads, pages.page_size, place.window or 0, cap)
         width = description.num_attention_heads * description.head_dim
         self._add(QUANTIZE, width, output.depth, output.activations, output.limit)
-        self._to_hidden(output, layer.output_norm)
+        self._to_hidden(output, self._name(index, "output_norm"))
 
-    def _mlp(self, layer: LayerWeights, index: int) -> None:
+    def _mlp(self, index: int) -> None:
         width, activation = self.description.intermediate_size, _ACTIVATIONS[self.description.activation]
-        gate_up = self._pack(layer.gate_up, stored=self._stored(index, "gate_up"))
-        down = self._pack(layer.down, stored=self._stored(index, "down"))
-        self._norm(layer.mlp_norm, gate_up)
+        gate_up, down = self._linear_of(index, "gate_up"), self._linear_of(index, "down")
+        self._norm(self._name(index, "mlp_norm"), gate_up)
         self._linear(gate_up, GATE_UP, 2 * width)
         self._add(GATE, width, down.depth, down.activations, 2 * width, down.limit, activation)
-        self._to_hidden(down, layer.down_norm)
+        self._to_hidden(down, self._name(index, "down_norm"))
 
-    def _to_hidden(self, one: Linear, norm: torch.Tensor | None) -> None:
+    def _to_hidden(self, one: Linear, norm: str | None) -> None:
         """Add what a layer gives to the residual, by way of its norm where it has one."""
         width = self.description.hidden_size
         if norm is None:
@@ -208,36 +211,39 @@ class _Emitter:
             self._linear(one, BRANCH, width)
             self._add(ADD, self._norm_weight(norm), width, self.eps)
 
-    def _head(self, weights: ModelWeights) -> None:
+    def _head(self) -> None:
         # Four bits are too few for the layer that every token's probability comes from; files keep it in eight as well.
         quantization = "int8" if self.quantization == "int4" else self.quantization
-        is_tied = weights.head.data_ptr() == weights.embedding.data_ptr()
-        head = self._pack(weights.head, quantization=quantization, shared=is_tied)
-        self._norm(weights.norm, head, of_wanted=True)
+        matrix = self._of_vocabulary(EMBEDDING if self.description.tie_word_embeddings else HEAD)
+        head = self._plan(matrix, None, quantization)
+        self._norm(LAST_NORM, head, of_wanted=True)
         self._linear(head, LOGITS, head.blocks * 16, of_wanted=True)
         if self.description.logit_softcap is not None:
             self._add(CAP, head.blocks * 16, _bits(self.description.logit_softcap))
 
-    def _pack(
-        self,
-        weight: torch.Tensor,
-        bias: torch.Tensor | None = None,
-        quantization: str | None = None,
-        *,
-        stored: Sequence[StoredRows] = (),
-        shared: bool = False,
-    ) -> Linear:
-        linear = pack(self.memory, weight, bias, quantization or self.quantization, stored=stored, shared=shared)
+    def _of_vocabulary(self, name: str) -> Matrix:
+        return Matrix(self.source, [MatrixPart(name, self.description.vocab_size)], self.description.hidden_size)
+
+    def _linear_of(self, index: int, matrix: str) -> Linear:
+        """Plan one of a layer's matrices."""
+        names = [f"model.layers.{index}.{part.name}" for part in self.parts[matrix]]
+        parts = [MatrixPart(f"{name}.weight", part.rows) for name, part in zip(names, self.parts[matrix], strict=True)]
+        has_bias = matrix == "qkv" and self.description.qkv_bias
+        bias = np.concatenate([self.source.tensor(f"{name}.bias") for name in names]) if has_bias else None
+        return self._plan(Matrix(self.source, parts, self.inputs[matrix]), bias, self.quantization)
+
+    def _plan(self, matrix: Matrix, bias: npt.NDArray[np.float32] | None, quantization: str) -> Linear:
+        linear, fills = plan(self.memory, matrix, bias, quantization)
         self.linears.append(linear)
+        self.fills += fills
         return linear
 
-    def _stored(self, index: int, matrix: str) -> list[StoredRows]:
-        """What the model's files hold of a layer's matrix as it is kept here."""
-        names = [(part.rows, f"model.layers.{index}.{part.name}.weight") for part in self.parts[matrix]]
-        return [StoredRows(rows, self.groups.get(name)) for rows, name in names]
+    def _name(self, index: int, norm: str) -> str | None:
+        """Of a layer's norm in the files; None where the family has none there."""
+        return f"model.layers.{index}.{self.norms[norm]}.weight" if norm in self.norms else None
 
-    def _norm(self, weight: torch.Tensor, reader: Linear, *, of_wanted: bool = False) -> None:
-        width, place = self.description.hidden_size, self._norm_weight(weight)
+    def _norm(self, name: str | None, reader: Linear, *, of_wanted: bool = False) -> None:
+        width, place = self.description.hidden_size, self._norm_weight(name)
         self._add(NORM, place, width, reader.depth, self.eps, reader.activations, int(of_wanted), reader.limit)
 
     def _linear(self, one: Linear, target: int, stride: int, *, adds: bool = False, of_wanted: bool = False) -> None:
@@ -245,9 +251,15 @@ class _Emitter:
         where = (one.weights, one.blocks, one.depth, target, stride)
         self._add(LINEAR + one.form, *where, one.bias, one.scales, *flags, one.begin)
 
-    def _norm_weight(self, weight: torch.Tensor | None) -> int:
+    def _norm_weight(self, name: str | None) -> int:
         """Where the weight of a norm lies, as the norm multiplies with it; 0 for none."""
-        return 0 if weight is None else self.memory.place((weight.float() + self.description.norm_offset).numpy())
+        if name is None:
+            return 0
+        return self.memory.place(self.source.tensor(name) + np.float32(self.description.norm_offset))
+
+
+def _call(fill: Fill) -> None:
+    fill()
 
 
 def _bits(value: float) -> int:

@@ -6,14 +6,13 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-import torch
 
 from structgen.engine.cpu import layout
 from structgen.engine.cpu.angles import Angles
 from structgen.engine.cpu.interpreter import run_program
 from structgen.engine.cpu.kernels.attention import QUERIES_TOGETHER
 from structgen.engine.cpu.kernels.scores import PLACE_BYTES
-from structgen.engine.cpu.packing import Memory
+from structgen.engine.cpu.memory import Memory
 from structgen.engine.cpu.pages import PageLayout, PagePool
 from structgen.engine.cpu.program import emit
 from structgen.engine.cpu.tasks import attention_tasks
@@ -48,7 +47,7 @@ class CpuRunner:
     Parameters
     ----------
     loaded : LoadedModel
-        The model; its weights are needed no more afterwards, but for the embedding with ``quantization="fp32"``.
+        The model; its weights are read here, some rows at a time, and its files are needed no more afterwards.
     quantization : str
         Of the linear layers: ``"fp32"``, ``"bf16"`` (activations stay float32), ``"int8"`` (a scale for
         each channel; activations have a scale for each row and 16 bits, or as many as sums of 32 bits allow),
@@ -62,8 +61,6 @@ class CpuRunner:
         Tokens a page, a multiple of 16.
     threads : int, optional
         By default as many as the process may use cores; with a core taken by another process fewer run.
-    consume : bool
-        Whether the model's weights may be laid out anew where they are, and be nothing else afterwards.
 
     Raises
     ------
@@ -81,13 +78,11 @@ class CpuRunner:
         kv: str = "int8",
         page_size: int = 16,
         threads: int | None = None,
-        consume: bool = False,
     ) -> None:
         description = self._description = loaded.description
         self._pages = PageLayout(description, kv, page_size)
         self._angles = Angles(description)
-        memory = Memory(consume=consume)
-        self._program = emit(description, loaded.weights, quantization, self._pages, self._angles, memory)
+        self._program = emit(description, loaded.weights, quantization, self._pages, self._angles, Memory())
         self.page_size = page_size
         self.cache_groups: tuple[CacheGroup, ...] = self._pages.groups
         self._full_group = next((number for number, one in enumerate(self.cache_groups) if one.window is None), None)
@@ -137,7 +132,7 @@ class CpuRunner:
         """Copy a page's keys and values."""
         self._pools[group].copy(source, target)
 
-    def run(self, batch: StepBatch) -> torch.Tensor:
+    def run(self, batch: StepBatch) -> npt.NDArray[np.float32]:
         """Compute a step. See :class:`structgen.engine.step.PagedRunner`.
 
         Raises
@@ -149,7 +144,7 @@ class CpuRunner:
         self._barrier[_WAITED] = 0
         logits = self._run(batch, 0, len(self._program.table), members)
         self._watch.note(members, self._barrier[_WAITED] / max(self._step[layout.TICKS], 1))
-        return torch.from_numpy(logits[:, : self.vocab_size])
+        return logits[:, : self.vocab_size]
 
     def profile(self, batch: StepBatch) -> list[OperationTime]:
         """Run a step with all threads and say how long each operation took."""
