@@ -62,9 +62,10 @@ def _interleaved(groups: Groups) -> npt.NDArray[np.uint8]:
     """As `kernels.linear` has them, uint8 ``[blocks, groups, bytes of a group]``."""
     channels, depth = groups.codes.shape
     blocks, count = channels // BLOCK, depth // GROUP
-    # [blocks, 16 channels, groups, 8 steps, 2 halves, 2 inputs] -> [blocks, groups, steps, halves, channels, inputs]
-    halves = groups.codes.reshape(blocks, BLOCK, count, GROUP // 4, 2, 2).transpose(0, 2, 3, 4, 1, 5)
-    joined = (halves[:, :, :, 0] | (halves[:, :, :, 1] << 4)).reshape(blocks, count, -1)
-    pairs = [one.reshape(blocks, BLOCK, count).transpose(0, 2, 1) for one in (groups.scales, groups.minima)]
-    bytes_of_pairs = [np.ascontiguousarray(one).view(np.uint8).reshape(blocks, count, -1) for one in pairs]
-    return np.concatenate([joined, *bytes_of_pairs], axis=2)
+    laid_out = np.empty((blocks, count, GROUP // 4 + 2, BLOCK), np.uint16)
+    # Two inputs are one number of 16 bits: [blocks, 16 channels, groups, 8 steps, 2 halves]
+    halves = groups.codes.view(np.uint16).reshape(blocks, BLOCK, count, GROUP // 4, 2)
+    laid_out[:, :, :-2] = (halves[..., 0] | (halves[..., 1] << 4)).transpose(0, 2, 3, 1)
+    for place, one in ((-2, groups.scales), (-1, groups.minima)):
+        laid_out[:, :, place] = one.view(np.uint16).reshape(blocks, BLOCK, count).transpose(0, 2, 1)
+    return laid_out.view(np.uint8).reshape(blocks, count, -1)

@@ -136,8 +136,8 @@ def _plan_floats(memory: Memory, matrix: Matrix, quantization: str, blocks: int,
     target = memory.take((blocks, depth, BLOCK, 1), np.uint16 if is_short else np.float32)
 
     def fill(some: slice) -> None:
-        rows = _steps(_read(matrix, some, depth), 1)
-        target[some] = bfloat16_bits(rows) if is_short else rows
+        rows = _read(matrix, some, depth)
+        target[some] = _steps(bfloat16_bits(rows) if is_short else rows)
 
     return _Planned(SHORT_FLOATS if is_short else FLOATS, 0, (target,), fill)
 
@@ -146,12 +146,12 @@ def _plan_int8(memory: Memory, matrix: Matrix, quantization: str, blocks: int, d
     form = PAIRS if quantization == "int8" else byte_form()
     limit = 127 if quantization == "w8a8" else min(_INT16, _INT32 // (127 * depth))
     together = 2 if form == PAIRS else 4
-    target = memory.take((blocks, depth // together, BLOCK, together), np.int8)
+    target = memory.take((blocks, depth // together, BLOCK, 1), f"u{together}")  # so many bytes move as one
     scales, begin = memory.take((blocks, BLOCK), np.float32), memory.take((blocks, BLOCK), np.int32)
 
     def fill(some: slice) -> None:
         integers, of_rows = _int8(_read(matrix, some, depth))
-        target[some] = _steps(integers, together)
+        target[some] = _steps(integers.view(target.dtype))
         scales[some] = of_rows.reshape(-1, BLOCK)
         begin[some] = -128 * integers.sum(1, dtype=np.int32).reshape(-1, BLOCK) if form == QUADS else 0
 
@@ -187,22 +187,28 @@ def _read(matrix: Matrix, some: slice, depth: int) -> Floats:
 def bfloat16_bits(values: Floats) -> npt.NDArray[np.uint16]:
     """Rounded to even, as bits; what is no number stays none."""
     bits = np.ascontiguousarray(values).view(np.uint32)
-    rounded = (bits + (((bits >> 16) & 1) + np.uint32(0x7FFF))) >> 16
-    is_nan = (bits & np.uint32(0x7FFFFFFF)) > np.uint32(0x7F800000)
-    return np.where(is_nan, np.uint32(0x7FC0), rounded).astype(np.uint16)
+    rounded = bits >> 16
+    rounded &= 1
+    rounded += 0x7FFF
+    rounded += bits
+    rounded >>= 16
+    rounded[np.isnan(values)] = 0x7FC0
+    return rounded.astype(np.uint16)
 
 
-def _steps(padded: AnyArray, inputs: int) -> AnyArray:
-    """``[channels, depth]`` as ``[blocks, depth / inputs, 16, inputs]``, not copied yet."""
+def _steps(padded: AnyArray) -> AnyArray:
+    """``[channels, depth]`` as ``[blocks, depth, 16, 1]``, not copied yet."""
     channels, depth = padded.shape
-    shape = (channels // BLOCK, BLOCK, depth // inputs, inputs)
-    return padded.reshape(shape).transpose(0, 2, 1, 3)
+    return padded.reshape(channels // BLOCK, BLOCK, depth, 1).transpose(0, 2, 1, 3)
 
 
 def _int8(rows: Floats) -> tuple[npt.NDArray[np.int8], Floats]:
     """``round(w / s)`` with ``s = max |w| / 127`` of each channel; a NaN or infinity makes its channel's scale NaN."""
-    scales = np.abs(rows).max(1) / np.float32(127)
+    scales = np.maximum(rows.max(1), -rows.min(1)) / np.float32(127)
     is_usable = np.isfinite(scales) & (scales > 0)
-    rounded = np.rint(rows / np.where(is_usable, scales, 1)[:, None])
+    with np.errstate(invalid="ignore"):
+        quotients = rows / np.where(is_usable, scales, 1)[:, None]
+        integers = np.rint(quotients, out=quotients).astype(np.int8)
+    integers[~is_usable] = 0
     scales[~np.isfinite(scales)] = np.nan
-    return np.where(is_usable[:, None], rounded, 0).astype(np.int8), scales
+    return integers, scales
