@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
+from structgen.engine.cpu.packing import form_of
 from structgen.engine.memory import MemoryLimits, format_size
 from structgen.engine.models.description import ModelDescription
-from structgen.engine.models.weights import matrix_inputs, matrix_parts
+from structgen.engine.models.weights import WeightSource, layer_matrices
 from structgen.errors import OutOfMemory
 
 __all__ = ["WeightFormat", "check_fit", "footprint"]
@@ -42,27 +44,30 @@ _FORMATS = (
 """What may fit where something else does not, the best first."""
 
 
-def footprint(description: ModelDescription, weights: WeightFormat) -> int:
+def footprint(description: ModelDescription, weights: WeightFormat, files: WeightSource) -> int:
     """Return the bytes that a model's weights take in the compiled runner.
 
     They are laid out as they are read, a few rows at a time, so that loading takes no more.
     """
-    layers, head = _layer_weights(description), description.vocab_size * description.hidden_size
+    head = description.vocab_size * description.hidden_size
     form = weights.form
-    kept_layers = int(layers * _BITS[form] / 8)
     kept_head = int(head * _BITS["int8" if form == "int4" else form] / 8)
-    return kept_layers + kept_head + head * (4 if form == "fp32" else 2)
+    return _layers(description, form, files) + kept_head + head * (4 if form == "fp32" else 2)
 
 
-def _layer_weights(description: ModelDescription) -> int:
-    """Numbers in the matrices of all layers."""
-    inputs = matrix_inputs(description)
-    rows = {name: sum(part.rows for part in parts) for name, parts in matrix_parts(description).items()}
-    return description.num_hidden_layers * sum(rows[name] * inputs[name] for name in rows)
+def _layers(description: ModelDescription, form: str, files: WeightSource) -> int:
+    """Bytes of the matrices of all layers."""
+    layers = (layer_matrices(description, files, index) for index in range(description.num_hidden_layers))
+    matrices = (matrix for layer in layers for matrix in layer.values())
+    return int(sum(math.prod(one.shape) * _BITS[form_of(one, form)] for one in matrices) / 8)
 
 
 def check_fit(
-    description: ModelDescription, weights: WeightFormat, kv_bytes: int | None, limits: MemoryLimits | None = None
+    description: ModelDescription,
+    weights: WeightFormat,
+    kv_bytes: int | None,
+    files: WeightSource,
+    limits: MemoryLimits | None = None,
 ) -> None:
     """Refuse a model whose weights, with the keys and values that are asked for, do not fit, before any are read.
 
@@ -74,6 +79,8 @@ def check_fit(
         What is asked for.
     kv_bytes : int or None
         ``kv_memory``; None where the cache takes what is left.
+    files : WeightSource
+        What the weights would be read from.
     limits : MemoryLimits, optional
         What bounds this process.
 
@@ -82,10 +89,10 @@ def check_fit(
     OutOfMemory
         It does not fit; the message says what it takes, what there is, and what would fit.
     """
-    free, size = (limits or MemoryLimits()).available(), footprint(description, weights)
+    free, size = (limits or MemoryLimits()).available(), footprint(description, weights, files)
     if size + (kv_bytes or 0) <= free:
         return
-    advice = _advice(description, weights, kv_bytes, free)
+    advice = _advice(description, weights, kv_bytes, files, free)
     raise OutOfMemory(
         f"{weights.option}: the weights take {format_size(size)}{_beside(kv_bytes)}, and {format_size(free)} are free; "
         + (f"what fits: {advice}" if advice else "no format of this model fits; use a smaller one")
@@ -96,13 +103,15 @@ def _beside(kv_bytes: int | None) -> str:
     return "" if kv_bytes is None else f", kv_memory {format_size(kv_bytes)} beside them"
 
 
-def _advice(description: ModelDescription, weights: WeightFormat, kv_bytes: int | None, free: int) -> str:
+def _advice(
+    description: ModelDescription, weights: WeightFormat, kv_bytes: int | None, files: WeightSource, free: int
+) -> str:
     """What would fit: less for keys and values, or other weights."""
-    size, found = footprint(description, weights), list[str]()
+    size, found = footprint(description, weights, files), list[str]()
     if size < free:
         found.append(f"kv_memory of at most {format_size(free - size)}")
     for other in _FORMATS:
-        needed = footprint(description, other) + (kv_bytes or 0)
+        needed = footprint(description, other, files) + (kv_bytes or 0)
         if other != weights and needed <= free:
             found.append(f"{other.option} ({format_size(needed)})")
     return ", ".join(found)

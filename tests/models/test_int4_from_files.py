@@ -91,3 +91,12 @@ def test_rows_of_a_file_stand_beside_rows_made_anew():
     for array, expected, others in zip(found, groups, anew, strict=True):
         np.testing.assert_array_equal(array[13:33], expected)
         np.testing.assert_array_equal(np.delete(array, slice(13, 33), 0), np.delete(others, slice(13, 33), 0))
+
+
+@pytest.mark.parametrize("kind", [GGMLQuantizationType.Q5_0, GGMLQuantizationType.Q8_0])
+def test_what_a_file_has_in_more_bits_is_kept_in_eight(tmp_path, kind):
+    loaded = model_of(tmp_path, kind)
+    kept, eight = (CpuRunner(loaded, quantization=quantization, kv="fp32") for quantization in ("int4", "int8"))
+    for runner in (kept, eight):
+        runner.allocate((3,))
+    assert torch.equal(logits_alone(kept, TOKENS, range(3)), logits_alone(eight, TOKENS, range(3)))

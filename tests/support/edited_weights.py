@@ -39,8 +39,24 @@ class EditedWeights:
         return self._source.groups(name, first, count)
 
 
-class RandomWeights:
-    """A :class:`~structgen.engine.models.weights.WeightSource` of a model that is nowhere else."""
+class NoWeights:
+    """A :class:`~structgen.engine.models.weights.WeightSource` that holds floats, for what does not read them."""
+
+    def tensor(self, name: str) -> np.ndarray:
+        raise NotImplementedError
+
+    def read_rows(self, name: str, first: int, out: np.ndarray) -> None:
+        raise NotImplementedError
+
+    def bits(self, name: str) -> int | None:
+        return None
+
+    def groups(self, name: str, first: int, count: int) -> Groups:
+        raise NotImplementedError
+
+
+class RandomWeights(NoWeights):
+    """The weights of a model that is nowhere else."""
 
     def __init__(self, description: ModelDescription, spread: float) -> None:
         random = np.random.default_rng(3)
@@ -54,12 +70,6 @@ class RandomWeights:
 
     def read_rows(self, name: str, first: int, out: np.ndarray) -> None:
         out[:] = self._tensors[name][first : first + len(out)]
-
-    def bits(self, name: str) -> int | None:
-        return None
-
-    def groups(self, name: str, first: int, count: int) -> Groups:
-        raise NotImplementedError
 
 
 class _UntiedWeights(EditedWeights):

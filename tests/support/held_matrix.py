@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import numpy as np
+from edited_weights import NoWeights
 
 from structgen.engine.cpu.memory import Memory
 from structgen.engine.cpu.packing import Linear, plan
 from structgen.engine.models.weights import Matrix, MatrixPart
-from structgen.engine.weights.groups import Groups
 
 
-class _Held:
-    """A :class:`~structgen.engine.models.weights.WeightSource` of one tensor."""
+class _Held(NoWeights):
+    """One tensor."""
 
     def __init__(self, values: np.ndarray) -> None:
         self._values = values
@@ -21,12 +21,6 @@ class _Held:
 
     def read_rows(self, name: str, first: int, out: np.ndarray) -> None:
         out[:] = self._values[first : first + len(out)]
-
-    def bits(self, name: str) -> int | None:
-        return None
-
-    def groups(self, name: str, first: int, count: int) -> Groups:
-        raise NotImplementedError
 
 
 def matrix_of(values: np.ndarray) -> Matrix:

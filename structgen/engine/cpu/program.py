@@ -16,7 +16,7 @@ from structgen.engine.cpu.kernels.linear import BYTES_OF_WEIGHT, panel_bytes
 from structgen.engine.cpu.kernels.rows import GELU_TANH, SILU
 from structgen.engine.cpu.layout import BRANCH, GATE_UP, GROUP, HIDDEN, LOGITS, OPERANDS, QKV
 from structgen.engine.cpu.memory import Memory
-from structgen.engine.cpu.packing import Fill, Linear, plan, plan_rows
+from structgen.engine.cpu.packing import Fill, Linear, form_of, plan, plan_rows
 from structgen.engine.cpu.pages import LayerPlace, PageLayout
 from structgen.engine.cpu.team import available_cores
 from structgen.engine.models.description import ModelDescription
@@ -27,7 +27,7 @@ from structgen.engine.models.weights import (
     Matrix,
     MatrixPart,
     WeightSource,
-    matrix_inputs,
+    layer_matrices,
     matrix_parts,
     norm_names,
 )
@@ -137,7 +137,6 @@ class _Emitter:
         self.pages = pages
         self.angles = angles
         self.memory = memory
-        self.parts, self.inputs = matrix_parts(description), matrix_inputs(description)
         self.norms = norm_names(description)
         self.operations: list[list[int]] = []
         self.linears: list[Linear] = []
@@ -180,7 +179,8 @@ class _Emitter:
 
     def _attention(self, index: int, place: LayerPlace) -> None:
         description, pages = self.description, self.pages
-        qkv, output = self._linear_of(index, "qkv"), self._linear_of(index, "output")
+        matrices = layer_matrices(description, self.source, index)
+        qkv, output = self._plan(matrices["qkv"], self._bias(index)), self._plan(matrices["output"])
         self._norm(self._name(index, "input_norm"), qkv)
         self._linear(qkv, QKV, self.qkv)
         in_page = (place.group, pages.page_bytes[place.group], *place.offsets)
@@ -196,7 +196,8 @@ class _Emitter:
 
     def _mlp(self, index: int) -> None:
         width, activation = self.description.intermediate_size, _ACTIVATIONS[self.description.activation]
-        gate_up, down = self._linear_of(index, "gate_up"), self._linear_of(index, "down")
+        matrices = layer_matrices(self.description, self.source, index)
+        gate_up, down = self._plan(matrices["gate_up"]), self._plan(matrices["down"])
         self._norm(self._name(index, "mlp_norm"), gate_up)
         self._linear(gate_up, GATE_UP, 2 * width)
         self._add(GATE, width, down.depth, down.activations, 2 * width, down.limit, activation)
@@ -215,7 +216,7 @@ class _Emitter:
         # Four bits are too few for the layer that every token's probability comes from; files keep it in eight as well.
         quantization = "int8" if self.quantization == "int4" else self.quantization
         matrix = self._of_vocabulary(EMBEDDING if self.description.tie_word_embeddings else HEAD)
-        head = self._plan(matrix, None, quantization)
+        head = self._plan(matrix, quantization=quantization)
         self._norm(LAST_NORM, head, of_wanted=True)
         self._linear(head, LOGITS, head.blocks * 16, of_wanted=True)
         if self.description.logit_softcap is not None:
@@ -224,16 +225,17 @@ class _Emitter:
     def _of_vocabulary(self, name: str) -> Matrix:
         return Matrix(self.source, [MatrixPart(name, self.description.vocab_size)], self.description.hidden_size)
 
-    def _linear_of(self, index: int, matrix: str) -> Linear:
-        """Plan one of a layer's matrices."""
-        names = [f"model.layers.{index}.{part.name}" for part in self.parts[matrix]]
-        parts = [MatrixPart(f"{name}.weight", part.rows) for name, part in zip(names, self.parts[matrix], strict=True)]
-        has_bias = matrix == "qkv" and self.description.qkv_bias
-        bias = np.concatenate([self.source.tensor(f"{name}.bias") for name in names]) if has_bias else None
-        return self._plan(Matrix(self.source, parts, self.inputs[matrix]), bias, self.quantization)
+    def _bias(self, index: int) -> npt.NDArray[np.float32] | None:
+        """Of a layer's queries, keys and values."""
+        if not self.description.qkv_bias:
+            return None
+        names = [f"model.layers.{index}.{part.name}.bias" for part in matrix_parts(self.description)["qkv"]]
+        return np.concatenate([self.source.tensor(name) for name in names])
 
-    def _plan(self, matrix: Matrix, bias: npt.NDArray[np.float32] | None, quantization: str) -> Linear:
-        linear, fills = plan(self.memory, matrix, bias, quantization)
+    def _plan(
+        self, matrix: Matrix, bias: npt.NDArray[np.float32] | None = None, quantization: str | None = None
+    ) -> Linear:
+        linear, fills = plan(self.memory, matrix, bias, quantization or form_of(matrix, self.quantization))
         self.linears.append(linear)
         self.fills += fills
         return linear

@@ -53,8 +53,9 @@ class CpuRunner:
         each channel; activations have a scale for each row and 16 bits, or as many as sums of 32 bits allow),
         ``"w8a8"`` (the same with activations of 8 bits, which is faster where the processor multiplies bytes, and
         less exact) or ``"int4"`` (groups of 32 inputs; the output projection in int8). Blocks of type Q4_0 and Q4_1 of
-        a GGUF file are kept exactly, of Q4_K all but the last bits of their scales; others (Q5_0, Q6_K, Q8_0, ...) are
-        quantized anew, and so is everything for int8, whose scales are those of whole channels.
+        a GGUF file are kept exactly, of Q4_K all but the last bits of their scales; matrices that have more bits in the
+        file (Q5_0, Q6_K, Q8_0, ...) are kept in int8. For int8, whose scales are those of whole channels, all are
+        quantized anew.
     kv : str
         What keys and values are stored as: ``"fp32"``, ``"bf16"`` or ``"int8"`` (a scale for each head and token).
     page_size : int

@@ -51,7 +51,7 @@ def load_model(
     local: LocalModel | Path | str,
     *,
     dtype: str = "float32",
-    check: Callable[[ModelDescription], None] = lambda description: None,
+    check: Callable[[ModelDescription, Checkpoint], None] = lambda description, files: None,
 ) -> LoadedModel | ForeignModel:
     """Open a model, a GGUF file or a Hugging Face folder, and make its tokenizer; its weights are not read yet.
 
@@ -64,7 +64,7 @@ def load_model(
     dtype : str
         What is computed in: ``"float32"`` or ``"bfloat16"``.
     check : callable
-        Called when a model is described; what it raises ends the loading.
+        Called with the description of a model and its files; what it raises ends the loading.
 
     Raises
     ------
@@ -89,7 +89,7 @@ def load_model(
 
 
 def _load(
-    checkpoint: Checkpoint, name: str, dtype: str, check: Callable[[ModelDescription], None]
+    checkpoint: Checkpoint, name: str, dtype: str, check: Callable[[ModelDescription, Checkpoint], None]
 ) -> LoadedModel | ForeignModel:
     if isinstance(checkpoint, HuggingFaceCheckpoint) and not is_described(checkpoint.architecture):
         from structgen.engine.foreign.loading import load_foreign_model
@@ -97,7 +97,7 @@ def _load(
         with checkpoint:
             return load_foreign_model(checkpoint, name, dtype)
     description = _describe(checkpoint)
-    check(description)
+    check(description, checkpoint)
     _check_tensors(checkpoint, description)
     return LoadedModel(
         name=name,

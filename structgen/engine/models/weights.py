@@ -18,6 +18,7 @@ __all__ = [
     "Matrix",
     "MatrixPart",
     "WeightSource",
+    "layer_matrices",
     "matrix_inputs",
     "matrix_parts",
     "norm_names",
@@ -126,6 +127,15 @@ def _layer_shapes(description: ModelDescription) -> dict[str, tuple[int, ...]]:
     return shapes
 
 
+def layer_matrices(description: ModelDescription, source: WeightSource, index: int) -> dict[str, Matrix]:
+    """Return the matrices of a layer, by the fields that :func:`matrix_parts` names."""
+    inputs, found = matrix_inputs(description), dict[str, Matrix]()
+    for field, parts in matrix_parts(description).items():
+        named = [MatrixPart(f"model.layers.{index}.{part.name}.weight", part.rows) for part in parts]
+        found[field] = Matrix(source, named, inputs[field])
+    return found
+
+
 class Matrix:
     """A matrix that is joined from tensors of a source, and read some rows at a time.
 
@@ -144,9 +154,10 @@ class Matrix:
         self.shape = (sum(part.rows for part in parts), inputs)
 
     @property
-    def bits(self) -> set[int | None]:
-        """Bits of the integers that its tensors are stored as, with None for floats."""
-        return {self._source.bits(part.name) for part in self._parts}
+    def bits(self) -> int | None:
+        """Bits of the integers that it is stored as, the most of its tensors; None where one is stored as floats."""
+        bits = [self._source.bits(part.name) for part in self._parts]
+        return None if None in bits else max(one for one in bits if one is not None)
 
     def read(self, first: int, out: Floats) -> None:
         """Read rows from ``first`` on into ``out``, float32 ``[rows, inputs]``, contiguous."""
