@@ -9,12 +9,12 @@ import numpy.typing as npt
 
 from structgen.engine.cpu import layout
 from structgen.engine.cpu.angles import Angles
+from structgen.engine.cpu.emitter import emit
 from structgen.engine.cpu.interpreter import run_program
 from structgen.engine.cpu.kernels.attention import QUERIES_TOGETHER
 from structgen.engine.cpu.kernels.scores import PLACE_BYTES
 from structgen.engine.cpu.memory import Memory
 from structgen.engine.cpu.pages import PageLayout, PagePool
-from structgen.engine.cpu.program import emit
 from structgen.engine.cpu.tasks import attention_tasks
 from structgen.engine.cpu.team import CoreWatch, Team, available_cores
 from structgen.engine.models.loading import LoadedModel
