@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 
 import structgen
+from structgen.grammars import library
 from structgen.plugins import GROUPS, registry
 
 ROOT = Path(__file__).parent.parent
@@ -88,7 +89,7 @@ def test_every_built_in_plugin_loads(group: str):
             assert callable(registry(group).load(plugin.name))
 
 
-def test_the_wheel_holds_every_module_the_type_marker_and_the_licence(tmp_path: Path):
+def test_the_wheel_holds_every_module_the_library_the_type_marker_and_the_licence(tmp_path: Path):
     source = tmp_path / "source"
     shutil.copytree(ROOT / "structgen", source / "structgen", ignore=shutil.ignore_patterns("__pycache__"))
     for name in ("pyproject.toml", "README.md", "LICENSE"):
@@ -110,6 +111,7 @@ def test_the_wheel_holds_every_module_the_type_marker_and_the_licence(tmp_path: 
     names = zipfile.ZipFile(wheel).namelist()
     assert {str(path.relative_to(ROOT)) for path in SOURCES} <= set(names)
     assert "structgen/py.typed" in names
+    assert {f"structgen/grammars/library/{name}.lark" for name in library.names()} <= set(names)
     assert f"structgen-{structgen.__version__}.dist-info/licenses/LICENSE" in names
 
 

@@ -66,6 +66,12 @@ def test_the_library_blocks_print_what_they_promise(smollm2: Path, tmp_path: Pat
     assert promised_lines(code) == printed_lines(code, tmp_path)
 
 
+@pytest.mark.slow
+def test_the_block_of_other_engines_prints_what_it_promises(smollm2: Path, tmp_path: Path):
+    (code,) = blocks("Other engines", "python")
+    assert promised_lines(code) == printed_lines(code, tmp_path)
+
+
 def test_the_example_of_make_demo_prints_a_validated_answer(smollm2: Path, tmp_path: Path):
     (line,) = printed_lines((ROOT / "examples" / "weather.py").read_text(), tmp_path)
     assert re.fullmatch(r"WeatherQuery\(city='Stockholm', unit='(celsius|fahrenheit)'\)", line)

@@ -22,7 +22,7 @@ from structgen.errors import StructgenError
 
 __all__ = ["app", "main"]
 
-SUB_COMMANDS = ("generate", "check", "pull", "models", "plugins", "serve", "warmup")
+SUB_COMMANDS = ("generate", "check", "inspect", "pull", "models", "plugins", "serve", "warmup")
 
 ERROR_STATUS = 2
 """Exit status of a wrong command line and of every error that structgen raises on purpose."""

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
 
 from structgen.cli.check_report import Question, Report
-from structgen.engine.request import GrammarSpec
+from structgen.cli.grammar_files import open_tokens, read_file, read_grammar
 from structgen.errors import InvalidRequest
-
-if TYPE_CHECKING:
-    from structgen.grammars import TokenVocabulary
 
 REFUSED_STATUS = 1
 """Exit status where the grammar does not compile, or the instance is not accepted."""
@@ -23,7 +19,7 @@ REFUSED_STATUS = 1
 def check(
     schema: Annotated[
         str | None,
-        typer.Argument(metavar="SCHEMA", help="File of a schema or structural tag, '-', NAME.gbnf or NAME.lark."),
+        typer.Argument(metavar="SCHEMA", help="File of a schema or tag, '-', NAME.gbnf, .ebnf, .lark; library:NAME."),
     ] = None,
     instance: Annotated[
         str | None,
@@ -71,7 +67,7 @@ def check(
         raise InvalidRequest("--profile is about schemas, and --regex is none")
     options = [*(option or []), *([] if profile is None else [f"profile={profile}"])]
     question = _question(schema, instance, regex, text, options)
-    report = Report(question, _vocabulary(model, tokenizer))
+    report = Report(question, open_tokens(model, tokenizer).vocabulary)
     if report.compile():
         report.draw(sample, seed)
         report.judge()
@@ -89,104 +85,12 @@ def check(
 def _question(
     schema: str | None, instance: str | None, regex: str | None, text: str | None, options: list[str]
 ) -> Question:
-
-    if schema is None and regex is None:
-        raise InvalidRequest("give a file of a JSON Schema, '-' for standard input, or --regex PATTERN")
     if schema == instance == "-":
         raise InvalidRequest("schema and instance cannot both come from standard input")
     if instance is not None and text is not None:
         raise InvalidRequest(f"the text to check is --text or the file {instance}: give one of them")
-    given = dict(map(_option, options))
-    if regex is not None:
-        name, spec = f"--regex {regex}", GrammarSpec("regex", regex, given)
-    elif (kind := Path(str(schema)).suffix.removeprefix(".")) in ("gbnf", "lark"):
-        name = str(schema)
-        given = {"name": name} | given if kind == "lark" else given
-        spec = GrammarSpec(kind, _decoded(name, _read(name)), given)
-    else:
-        name = "standard input" if schema == "-" else str(schema)
-        source = _parsed(name, _read(str(schema)))
-        spec = GrammarSpec("structural_tag" if _is_structural_tag(source) else "json_schema", source, given)
+    name, spec = read_grammar(schema, regex, options)
     if instance is None:
         return Question(name, spec, "--text", None if text is None else text.encode("utf-8", "surrogateescape"))
-    found = _read(instance)
+    found = read_file(instance)
     return Question(name, spec, "standard input" if instance == "-" else instance, found.removesuffix(b"\n"))
-
-
-def _is_structural_tag(source: Any) -> bool:
-    """Whether it is one, in either form, and no schema: these have no such type, and no such keywords."""
-    return isinstance(source, dict) and (
-        source.get("type") == "structural_tag" or {"structures", "triggers"} <= {*source}
-    )
-
-
-def _option(given: str) -> tuple[str, Any]:
-    """Read ``name=value``; what is JSON is taken as such, anything else as text."""
-    name, equals, value = given.partition("=")
-    if not equals or not name.isidentifier():
-        raise InvalidRequest(f"--option {given}: write it as NAME=VALUE")
-    try:
-        return name, json.loads(value)
-    except ValueError:
-        return name, value
-
-
-def _read(name: str) -> bytes:
-    try:
-        return sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
-    except OSError as error:
-        raise InvalidRequest(f"{name}: cannot be read: {error.strerror}") from error
-
-
-def _decoded(name: str, content: bytes) -> str:
-    try:
-        return content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise InvalidRequest(f"{name}: not UTF-8 at byte {error.start}; schemas and grammars are text") from error
-
-
-def _parsed(name: str, content: bytes) -> Any:
-    if not content.strip():
-        raise InvalidRequest(f"{name}: empty; a schema is a JSON file")
-    text = _decoded(name, content)
-    try:
-        return json.loads(text)
-    except json.JSONDecodeError as error:
-        raise InvalidRequest(f"{name}, line {error.lineno}, column {error.colno}: not JSON: {error.msg}") from error
-    except RecursionError as error:
-        raise InvalidRequest(f"{name}: nested too deeply to be read") from error
-    except ValueError as error:  # Python reads no integer of thousands of digits
-        raise InvalidRequest(f"{name}: holds a number that is too long: {error}") from error
-
-
-def _vocabulary(model: str | None, tokenizer: Path | None) -> TokenVocabulary:
-    from structgen.grammars import TokenVocabulary
-
-    if model is not None and tokenizer is not None:
-        raise InvalidRequest("--model and --tokenizer both choose the vocabulary: give one of them")
-    if tokenizer is not None:
-        return TokenVocabulary.from_tokenizer(_tokenizer_of(tokenizer))
-    if model is None:
-        from structgen.grammars.sampling import byte_vocabulary
-
-        return byte_vocabulary()
-    from structgen.engine.sources import resolve_model
-    from structgen.engine.sources.console import console_progress
-    from structgen.engine.weights import open_checkpoint
-
-    with console_progress(model) as progress:
-        local = resolve_model(model, progress=progress)
-    with open_checkpoint(local.path) as checkpoint:
-        return TokenVocabulary.from_tokenizer(checkpoint.tokenizer(), eos_token_ids=checkpoint.eos_token_ids)
-
-
-def _tokenizer_of(path: Path) -> Any:
-    from tokenizers import Tokenizer
-
-    file = path / "tokenizer.json" if path.is_dir() else path
-    try:
-        return Tokenizer.from_str(file.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InvalidRequest(f"{file}: cannot be read: {error.strerror}") from error
-    except Exception as error:  # tokenizers raises plain exceptions
-        raise InvalidRequest(f"{file}: no tokenizer that can be read: {error}") from error

@@ -22,6 +22,7 @@ _WARM_UP = {
     "json_schema": {"type": "null"},
     "regex": "a",
     "gbnf": "root ::= [a]",
+    "ebnf": "root ::= [a]",
     "lark": "start: /a/",
     "structural_tag": {"format": {"type": "any_text"}},
 }

@@ -22,6 +22,7 @@ from structgen.grammars.vocabulary import TokenVocabulary
 if TYPE_CHECKING:
     from structgen.grammars.background import CompileFuture, compile_in_background
     from structgen.grammars.choice import compile_choice
+    from structgen.grammars.ebnf import compile_ebnf
     from structgen.grammars.gbnf import compile_gbnf
     from structgen.grammars.json_schema import check_openai_strict, compile_json_schema
     from structgen.grammars.lark import compile_lark
@@ -32,6 +33,7 @@ _HOMES = {
     "CompileFuture": "background",
     "check_openai_strict": "json_schema",
     "compile_choice": "choice",
+    "compile_ebnf": "ebnf",
     "compile_gbnf": "gbnf",
     "compile_in_background": "background",
     "compile_json_schema": "json_schema",
@@ -60,6 +62,7 @@ __all__ = [
     "Verdict",
     "check_openai_strict",
     "compile_choice",
+    "compile_ebnf",
     "compile_gbnf",
     "compile_in_background",
     "compile_json_schema",

@@ -6,7 +6,7 @@ reaches an automaton. Equal expressions are one object, so they compare and hash
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from weakref import WeakValueDictionary
 
 from structgen.grammars.limits import checkpoint
@@ -132,6 +132,8 @@ class Rule:
     is_shared : bool
         Whether it is a whole grammar that stands in others: it calls nothing of theirs, and its facts are worked out
         once for a vocabulary.
+    value_names : mapping of Expr to str, optional
+        Of values that it or its rules call, what they are to people: the names of terminals.
     """
 
     def __init__(
@@ -142,8 +144,10 @@ class Rule:
         *,
         is_common: bool = False,
         is_shared: bool = False,
+        value_names: Mapping[Expr, str] | None = None,
     ) -> None:
         self.name, self.pointer, self.is_common, self.is_shared = name, pointer, is_common, is_shared
+        self.value_names: Mapping[Expr, str] = {} if value_names is None else value_names
         self._define = define
         self._body: Expr | None = None
 

@@ -174,7 +174,8 @@ class _Rewriting:
     def rewritten(self, rule: Rule) -> Rule:
         """The rule in place of ``rule``."""
         if rule not in self._rules:
-            self._rules[rule] = Rule(rule.name, lambda: self._body(rule), rule.pointer)
+            names = rule.value_names
+            self._rules[rule] = Rule(rule.name, lambda: self._body(rule), rule.pointer, value_names=names)
         return self._rules[rule]
 
     def _body(self, rule: Rule) -> Expr:

@@ -106,8 +106,11 @@ def refused(text: bytes, refusal: Refusal) -> Verdict:
 
 def places_of(stacks: StackAutomaton, state: int) -> tuple[tuple[str, str], ...]:
     """What a text in ``state`` is in: (name, JSON pointer or ``""``), each once."""
-    rules = stacks.rules(state)
-    named = [(one.name, one.pointer) if isinstance(one, Rule) else (_kind(one), "") for one in rules]
+    names = stacks.value_names
+    named = [
+        (one.name, one.pointer) if isinstance(one, Rule) else (names.get(one) or _kind(one), "")
+        for one in stacks.rules(state)
+    ]
     return tuple(dict.fromkeys(named))
 
 

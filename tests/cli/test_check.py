@@ -351,3 +351,12 @@ def test_a_lark_grammar_may_import_from_its_folder(structgen: Run, tmp_path: Pat
     write(tmp_path / "parts.lark", "WORD: /[a-z]+/\n")
     grammar = write(tmp_path / "whole.lark", "%import .parts.WORD\nstart: WORD\n")
     assert structgen("check", grammar, "--text", "abc")[0] == 0
+
+
+def test_a_grammar_of_the_library_is_checked_by_name(structgen: Run):
+    status, stdout, _ = structgen("check", "library:semantic_version", "--text", "1.2.3-rc.1")
+    assert status == 0
+    assert stdout.splitlines()[0].startswith("library:semantic_version: compiles in ")
+    status, _, stderr = structgen("check", "library:semantic")
+    assert status == 2
+    assert "no grammar of the library is called 'semantic'" in stderr

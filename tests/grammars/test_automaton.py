@@ -9,10 +9,11 @@ import pytest
 from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 from reference_acceptor import after_byte, after_special, may_end, start_of
-from vocabularies import allowed
+from vocabularies import allowed, bytewise
 
 from structgen.errors import EmptyLanguage, GrammarError, GrammarLimitExceeded, InvalidGrammar, MatcherClosed
 from structgen.grammars import DEAD, FINISHED, NO_TOKENS, TokenAutomaton, TokenVocabulary, compile_choice
+from structgen.grammars.automaton.rule_book import RuleBook
 from structgen.grammars.expr import (
     EPSILON,
     NEVER,
@@ -317,3 +318,21 @@ def test_explain_names_the_rule_and_what_may_come(vocabulary):
         places, following, ends = matcher.explain(matcher.advance(matcher.start, 0))
         assert places == [("greeting", "/properties/greeting")]
         assert (following, ends) == (b"bc", False)
+
+
+def test_rules_that_are_entered_together_are_written_together(monkeypatch):
+    rules = [Rule(f"r{number}", lambda number=number: body(number)) for number in range(400)]
+
+    def body(number: int) -> Expr:
+        deeper = [call(rules[number + 1])] if number + 1 < len(rules) else []
+        return alternation(*deeper, literal(b"c"))
+
+    wanted = list[int]()
+    lower = RuleBook.lower_with_callees
+    monkeypatch.setattr(
+        RuleBook, "lower_with_callees", lambda book, number: (wanted.append(number), lower(book, number))
+    )
+    automaton = TokenAutomaton(Rule("start", lambda: sequence(literal(b"a"), call(rules[0]))), bytewise())
+    with automaton.matcher() as matcher:
+        assert matcher.advance_bytes(matcher.start, b"ac") > DEAD
+    assert 1 <= len(wanted) <= 8

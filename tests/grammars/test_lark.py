@@ -492,3 +492,24 @@ def test_the_start_is_a_name(start):
 def test_what_lark_refuses_without_a_word_has_one(grammar):
     with pytest.raises(InvalidGrammar, match="the grammar: this range is malformed"):
         compile_lark(grammar, VOCABULARY)
+
+
+@pytest.mark.parametrize("parser", PARSERS)
+def test_a_state_inside_a_terminal_is_explained_by_its_name(parser):
+    """Where several rules have it; else by the rule."""
+    grammar = """
+        start: pair | "(" pair ")" | "!" STRING
+        pair: KEY "=" (KEY | STRING)
+        STRING: /'[^']*'/
+        KEY: /k[0-9]+/
+    """
+    automaton = compile_lark(grammar, VOCABULARY, parser=parser)
+    with automaton.matcher() as matcher:
+        inside = {text: matcher.advance_bytes(matcher.start, text) for text in (b"(k1='a", b"(k", b"(k1=")}
+        names = {text: {name for name, _ in matcher.explain(state).places} for text, state in inside.items()}
+    assert names[b"(k1='a"] == {"STRING"}
+    assert names[b"(k1="] == {"KEY", "STRING"}
+    assert "regular" not in set().union(*names.values())
+    assert str(automaton.check("k1='a")) == (
+        "byte 5 (line 1, column 6): the text ends too soon; expected any character; under STRING"
+    )

@@ -10,12 +10,20 @@ import pytest
 from mask_schemas import SCHEMAS, WIDE, vocabulary_of
 from vocabularies import END, allowed, bytewise
 
-from structgen.grammars import DEAD
+from structgen.grammars import DEAD, Matcher, TokenVocabulary
 from structgen.grammars.automaton import interior_store
 from structgen.grammars.automaton.fill import only_token
 from structgen.grammars.automaton.interior_store import InteriorStore
 from structgen.grammars.json_schema import compile_json_schema
 from structgen.grammars.regex import compile_regex
+
+
+def checked_mask(matcher: Matcher, state: int, row: np.ndarray, size: int) -> set[int]:
+    """The tokens of a mask, each bit of which is that of a step."""
+    matcher.fill_mask(state, row)
+    expected = {token for token in range(size) if matcher.advance(state, token) != DEAD}
+    assert allowed(row) == expected, matcher.explain(state)
+    return expected
 
 
 def check_walks(automaton, source: random.Random, walks: int, steps: int) -> int:
@@ -26,9 +34,7 @@ def check_walks(automaton, source: random.Random, walks: int, steps: int) -> int
         for _ in range(walks):
             state = matcher.start
             for _ in range(steps):
-                matcher.fill_mask(state, row)
-                expected = {token for token in range(size) if matcher.advance(state, token) != DEAD}
-                assert allowed(row) == expected, matcher.explain(state)
+                expected = checked_mask(matcher, state, row, size)
                 looked_at += 1
                 state = matcher.advance(state, source.choice(sorted(expected - {END}) or [END]))
                 if state <= 0:
@@ -58,6 +64,51 @@ def test_a_walk_of_a_projection_says_what_one_of_the_vocabulary_does(name, monke
     monkeypatch.setattr(interior_store, "_NARROW", 0)
     vocabulary = vocabulary_of(5)
     assert check_walks(compile_json_schema(WIDE[name], vocabulary), random.Random(name), walks=6, steps=14) >= 6
+
+
+SEARCHED = {
+    "a long text": r"/api/v1/user_identities/\d+/programs/\d+/applicants_by_cas_id/\d+/custom_field_answers/\d+",
+    "a text of more states than are told apart": "abcde" * 60 + "x",
+    "all but a text": r"^(?!.*tables).*$",
+    "no letter of three": r"^[^xyz]*$",
+    "no character beyond ASCII": r"^[\x00-\x7f]*end",
+    "some beyond ASCII": r"^([\x00-\u04ff]|end)*$",
+}
+
+
+def vocabulary_of_searched() -> TokenVocabulary:
+    """Pieces of the texts that the patterns name, some of which go on behind a quote or a character beyond ASCII."""
+    source = random.Random(6)
+    texts = [
+        *SEARCHED.values(),
+        "table tables éndЖ end",
+        'an "end',
+        "line\\nend \\u00e9",
+        "boxes toys lazy taxis boxing tables",
+    ]
+    pieces = set()
+    for _ in range(1500):
+        text = source.choice(texts)
+        begin = source.randrange(len(text))
+        pieces.add(text[begin : begin + source.randint(2, 14)] + source.choice(["", "", "", '"', "中", " "]))
+    return bytewise(*(piece.encode() for piece in sorted(pieces)))
+
+
+@pytest.mark.parametrize("most", [interior_store._NARROW, interior_store._LONG])
+@pytest.mark.parametrize("name", SEARCHED)
+def test_what_a_mask_takes_whole_of_a_pattern_equals_a_step(name, most, monkeypatch):
+    monkeypatch.setattr(interior_store, "_NARROW", most)
+    vocabulary = vocabulary_of_searched()
+    assert len(vocabulary.trie.large) > 20
+    automaton = compile_json_schema({"type": "string", "pattern": SEARCHED[name]}, vocabulary)
+    assert check_walks(automaton, random.Random(name), walks=3, steps=8) >= 3
+    row = np.empty(vocabulary.masks.rows.shape[1], np.int32)
+    text = b'"' + SEARCHED[name].replace(r"\d+", "12").encode()
+    with automaton.matcher() as matcher:  # where a text is nearly found, which walks at random seldom come to
+        for end in range(0, len(text), 9):
+            state = matcher.advance_bytes(matcher.start, text[:end])
+            if state > 0:
+                checked_mask(matcher, state, row, len(vocabulary))
 
 
 def test_a_key_that_comes_twice_within_a_token_is_not_in_the_mask():

@@ -10,7 +10,7 @@ import pytest
 from structgen.grammars import TokenVocabulary, compile_json_schema
 from structgen.grammars.automaton import table_memory
 from structgen.grammars.automaton.growing_tables import Tables
-from structgen.grammars.automaton.table_memory import Template, give_back, reserve
+from structgen.grammars.automaton.table_memory import Template, give_back, reserve, spans_of
 from structgen.grammars.automaton.tables import N_ROWS, TRANSITIONS
 
 OPEN = {"type": "object", "properties": {"a": {"type": "number"}, "b": {"pattern": "^[a-f]+$"}}}
@@ -64,11 +64,11 @@ def test_tables_copy_all_of_their_base() -> None:
 
 
 def test_what_is_fixed_goes_where_another_template_comes() -> None:
-    one, other = (Template(np.full(8, value, np.int32), slice(2, 5), (slice(0, 1),)) for value in (1, 2))
+    one, other = (Template(np.full(8, value, np.int32), slice(2, 5), spans_of([slice(0, 1)])) for value in (1, 2))
     memory = reserve(8, one)
     assert memory.tolist() == [1, 0, 1, 1, 1, 0, 0, 0]
     memory[6] = 5
-    give_back(memory, [slice(0, 2), slice(5, 8)], one)
+    give_back(memory, spans_of([slice(0, 2), slice(5, 8)]), one)
     assert reserve(8, other).tolist() == [2, 0, 2, 2, 2, 0, 0, 0]
-    give_back(memory, [slice(0, 2)], other)
+    give_back(memory, spans_of([slice(0, 2)]), other)
     assert not reserve(8).any()

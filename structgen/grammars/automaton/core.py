@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Callable
+from functools import cached_property
 from typing import NamedTuple, TypeVar
 
 import numpy as np
@@ -56,7 +57,7 @@ from structgen.grammars.automaton.tables import (
     OutOfRoom,
     RuleWanted,
 )
-from structgen.grammars.expr import Rule
+from structgen.grammars.expr import Expr, Rule
 
 __all__ = ["Size", "StackAutomaton"]
 
@@ -262,6 +263,12 @@ class StackAutomaton:
         found = {int(states[items[place, 0], S_RULE]) for place in range(first, first + count) if items[place, 0]}
         return list(dict.fromkeys(self._holder(self._book.rules[number][0]) for number in sorted(found)))
 
+    @cached_property
+    def value_names(self) -> dict[Expr, str]:
+        """What values are to people, where a rule says it."""
+        rules = [one for one in self._facts if isinstance(one, Rule)]
+        return {value: name for rule in rules for value, name in rule.value_names.items()}
+
     def _holder(self, one: Called) -> Called:
         """The rule that holds a value, where there is only one."""
         if isinstance(one, Rule):
@@ -295,7 +302,7 @@ class StackAutomaton:
         if isinstance(wanted, OutOfRoom):
             self._growth.grow(count(C_WANTED_TABLE))
         elif isinstance(wanted, RuleWanted):
-            self._book.lower(count(C_WANTED_RULE))
+            self._book.lower_with_callees(count(C_WANTED_RULE))
         elif isinstance(wanted, KeysWanted):
             self._extend(count(C_WANTED_KEYS), count(C_WANTED_SPELLING))
         else:

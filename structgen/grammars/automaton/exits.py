@@ -8,6 +8,7 @@ from structgen.grammars.automaton._jit import Int32Array, Int32Table, Int64Array
 from structgen.grammars.automaton.determinize import next_state
 from structgen.grammars.automaton.interiors import (
     BYTES_OF,
+    CHILD,
     CHILDREN,
     FIRSTS,
     H_DEEP,
@@ -49,6 +50,7 @@ __all__ = [
     "add_subtree",
     "add_tokens",
     "collect",
+    "copied",
     "exit_roots",
     "flatten",
     "group_of",
@@ -65,6 +67,8 @@ EXIT_COLUMNS = 4
 # What `collect` counts.
 COUNT_INSIDE, COUNT_EXITS, COUNT_TOKENS, COUNT_GROUPS = range(4)
 MOST_LABELS = 64
+_MANY = 256
+"""An exits' node with more nodes below it is `LARGE`."""
 
 NO_ROOM, DONE, TOO_WIDE = range(3)
 """How `collect` has gone."""
@@ -161,6 +165,14 @@ def add_exits(
 
 
 @inner
+def copied(tokens: Memory, first: int, end: int, inside: Int32Array, count: int) -> int:
+    """Copy ``tokens[first:end]`` behind so many in ``inside``; returns how many there are then."""
+    for place in range(end - first):
+        inside[count + place] = load(tokens, first + place)
+    return count + end - first
+
+
+@inner
 def _first_end(state: int, depth: int, byte: int) -> int:
     """Where on the path the leaf of ``state`` may first end before a ``byte`` that it does not read."""
     if state >= 0:
@@ -239,15 +251,11 @@ def collect(
         group = group_of(labels, counts, label_at(m, target, variant))
         if group < 0 or live > most:
             return NO_ROOM if group < 0 else TOO_WIDE
-        for place in range(load(firsts, node), load(firsts, node + 1)):
-            inside[counts[COUNT_INSIDE]] = load(tokens, place)
-            counts[COUNT_INSIDE] += 1
+        counts[COUNT_INSIDE] = copied(tokens, load(firsts, node), load(firsts, node + 1), inside, counts[COUNT_INSIDE])
         if can_stretch and load(children, node) >= LARGE:
             below = stretch(m, s, node, target, variant, loops)
             if below:
-                for place in range(load(below, 9), load(below, 10)):
-                    inside[counts[COUNT_INSIDE]] = load(deep, place)
-                    counts[COUNT_INSIDE] += 1
+                counts[COUNT_INSIDE] = copied(deep, load(below, 9), load(below, 10), inside, counts[COUNT_INSIDE])
                 continue
         depth += 1
         path[depth, 0], path[depth, 1] = first_child(children, node), first_child(children, node + 1)
@@ -296,6 +304,19 @@ def flatten(
         node += 1
     firsts[count], children[count] = used, count
     counts[0], counts[1] = count, used
+    _mark_large(children, count)
+
+
+@inner
+def _mark_large(children: Int32Array, count: int) -> None:
+    """Mark the nodes with many below them: the same may be taken whole there, time and again."""
+    below = np.empty(count, np.int32)
+    for node in range(count - 1, 0, -1):
+        below[node] = 0
+        for child in range(int64(children[node]) & CHILD, int64(children[node + 1]) & CHILD):
+            below[node] += 1 + below[child]
+        if below[node] > _MANY:
+            children[node] |= LARGE
 
 
 @compiled

@@ -10,8 +10,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from structgen.errors import GrammarLimitExceeded
-from structgen.grammars.automaton._jit import Int32Array, Memory
-from structgen.grammars.automaton.table_memory import Template, give_back, reserve
+from structgen.grammars.automaton._jit import Int32Array, Int64Table, Memory
+from structgen.grammars.automaton.table_memory import Template, give_back, reserve, spans_of
 from structgen.grammars.automaton.tables import (
     BOTTOM,
     CLOSED,
@@ -20,7 +20,9 @@ from structgen.grammars.automaton.tables import (
     F_FINAL,
     FAR,
     FRAME_HASH,
+    ITEMS,
     MASKS,
+    MEMO,
     N_EXTENSIONS,
     N_ITEMS,
     N_REGISTERS,
@@ -51,12 +53,14 @@ from structgen.grammars.limits import checkpoint
 
 __all__ = ["Tables"]
 
-_ROOM = 64
-"""A table has room for so many times its rows."""
+_ROOM, _MUCH_ROOM = 64, 512
+"""A table has room for so many times its rows; those of sets, of which a long text makes the most, for more."""
 _COUNTED = {table: its.used for table, its in TABLES.items() if its.used is not None}
 _ROWS_PLACE = list(_COUNTED).index(TRANSITIONS)
 _FIRST_ROWS = {table: its.rows for table, its in TABLES.items()}
-_FIRST_ROOM = {table: its.rows * _ROOM for table, its in TABLES.items()}
+_FIRST_ROOM = {
+    table: its.rows * (_MUCH_ROOM if table in (SETS, ITEMS, SET_HASH, MEMO) else _ROOM) for table, its in TABLES.items()
+}
 _MOST_WORDS = (1 << 31) - (1 << 16)
 _STRIDE = 1 << 15
 """So many rows are written between two looks at the limits."""
@@ -99,7 +103,7 @@ class Tables:
         else:
             self._rows, self._room, self._template = dict(base._rows), dict(base._room), base.as_template()
             self._use(reserve(len(base.memory), self._template), base._layout[1])
-            self._whole = base._whole
+            self._whole = base._whole_spans()
 
     def as_template(self) -> Template:
         """What others begin with; nothing may be written here any more."""
@@ -111,7 +115,7 @@ class Tables:
                 used = np.flatnonzero(self.memory[offset : offset + its.columns * self._rows[table]])
                 if len(used) and table != TRANSITIONS:
                     rows.append(slice(offset, offset + int(used[-1]) + 1))
-            known = self._as_template = Template(self.memory, fixed, (slice(0, 3 * len(TABLES)), *rows))
+            known = self._as_template = Template(self.memory, fixed, spans_of((slice(0, 3 * len(TABLES)), *rows)))
         return known
 
     def _begin(self) -> None:
@@ -147,7 +151,7 @@ class Tables:
             {},
             self._numbers,
         )
-        self._whole: list[slice] | None = None
+        self._whole: Int64Table | None = None
         self._nbytes = self._count_bytes()
         self._as_template: Template | None = None
 
@@ -241,20 +245,27 @@ class Tables:
                 return room
         raise GrammarLimitExceeded("the automaton's tables are as large as they may be; simplify the grammar")
 
-    def _spans(self) -> list[slice]:
+    def _spans(self) -> Int64Table:
         """What may have been written."""
-        spans = self._whole
-        if spans is None:
+        spans: Int64Table = np.array(self._whole_spans())
+        for place, (table, count) in enumerate(_COUNTED.items(), len(spans) - len(_COUNTED)):
+            spans[place, 1] = self._used(table, count).stop
+        if self._template is not None:  # which is where the transitions begin
+            spans[len(spans) - len(_COUNTED) + _ROWS_PLACE, 0] = self._template.fixed.stop
+        return spans
+
+    def _whole_spans(self) -> Int64Table:
+        """As `_spans`, the tables that are counted last, and of these what was counted when it was asked for first."""
+        if self._whole is None:
             places = zip(TABLES.items(), self._layout[1], strict=True)
-            spans = self._whole = [
+            whole = [
                 slice(offset, offset + its.columns * self._rows[table])
                 for (table, its), offset in places
                 if its.used is None
             ]
-        used = [self._used(table, count) for table, count in _COUNTED.items()]
-        if self._template is not None:  # which is where the transitions begin
-            used[_ROWS_PLACE] = slice(self._template.fixed.stop, used[_ROWS_PLACE].stop)
-        return [slice(0, 3 * len(TABLES)), *spans, *used]
+            counted = (self._used(table, count) for table, count in _COUNTED.items())
+            self._whole = spans_of((slice(0, 3 * len(TABLES)), *whole, *counted))
+        return self._whole
 
     def _used(self, table: int, count: int) -> slice:
         offset = self._layout[1][table]

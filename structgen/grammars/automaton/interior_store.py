@@ -87,6 +87,8 @@ _MOST_KEY_LEAVES = 1 << 12
 _MOST_PROJECTIONS, _MOST_KINDS = 12, 1 << 10
 _NARROW, _ANY_NUMBER = 1 << 12, 1 << 60
 """With no more live nodes than this a walk of the vocabulary's own trie is short."""
+_FEW_KINDS, _LONG = 10, 1 << 16
+"""With more kinds a projection is hardly smaller than the vocabulary, of which a walk may have so many live nodes."""
 
 _SPACES = "\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000\ufeff"
 _BASES = (
@@ -241,29 +243,30 @@ class InteriorStore:
 
     def _by_projection(self, tables: Memory, leaf: int, variant: int, state: int) -> Interior:
         """As `_collect`, of a projection where a walk of the vocabulary would take long."""
-        own = self.snapshot[0]
         if leaf not in self._wide and not is_counted(tables, state):
+            kinds = self._kinds_from(tables, leaf, state)
+            most = _NARROW if kinds is not None and kinds.number <= _FEW_KINDS else _LONG
             try:
-                return self._collect(tables, own, variant, 0, ROOT, state, _NARROW)
+                return self._collect(tables, self.snapshot[0], variant, 0, ROOT, state, most)
             except _TooWide:
                 pass
         return self._collect(tables, self._seen_from(tables, leaf, state), variant, 0, ROOT, state)
 
     def _seen_from(self, tables: Memory, leaf: int, state: int) -> Memory:
         """The store as the automaton of ``state`` sees it."""
-        projection = self._projection(tables, leaf, state)
+        self._wide.add(leaf)
+        kinds = self._kinds_from(tables, leaf, state)
+        projection = None if kinds is None else self._seen_by(kinds)
         return self.snapshot[0] if projection is None else projection.address
 
-    def _projection(self, tables: Memory, leaf: int, state: int) -> Projection | None:
-        """What the automaton of ``state`` sees of the vocabulary."""
-        self._wide.add(leaf)
+    def _kinds_from(self, tables: Memory, leaf: int, state: int) -> Kinds | None:
+        """What the automaton of ``state`` tells apart from there on."""
         place = leaf, place_of(tables, state)
         if place not in self._kinds:
             if len(self._kinds) == _MOST_KINDS:
                 self._kinds.clear()
             self._kinds[place] = kinds_of(tables, state)
-        kinds = self._kinds[place]
-        return None if kinds is None else self._seen_by(kinds)
+        return self._kinds[place]
 
     def _seen_by(self, kinds: Kinds) -> Projection | None:
         """The projection; those that were not used for longest leave first."""

@@ -61,6 +61,11 @@ class Kinds(NamedTuple):
     """The UTF-8 of the first character of its kind, as a little-endian number, 0 where that may never come: for each
     ASCII character, then for each interval."""
 
+    @property
+    def number(self) -> int:
+        """How many kinds there are, one of them what may never come."""
+        return len(set(self.spelled.tolist()))
+
     def are_all_told_by(self, others: Kinds) -> bool:
         """Whether ``others`` tell apart whatever these do."""
         return _are_told(self.firsts, self.spelled, others.firsts, others.spelled)

@@ -16,7 +16,7 @@ from __future__ import annotations
 import numpy as np
 
 from structgen.grammars.automaton._jit import Int32Array, Int64Array, Memory, compiled, inlined, inner, int64, load
-from structgen.grammars.automaton.exits import COUNT_GROUPS, group_of
+from structgen.grammars.automaton.exits import COUNT_GROUPS, copied, group_of
 from structgen.grammars.automaton.interiors import (
     BYTES_OF,
     CHILDREN,
@@ -118,13 +118,9 @@ def collect_rings(
             return -1
         below = stretch(m, s, node, target, ALONE, loops) if can_stretch and load(children, node) >= LARGE else 0
         before = found
-        for place in range(load(firsts, node), load(firsts, node + 1)):
-            inside[found] = load(tokens, place)
-            found += 1
+        found = copied(tokens, load(firsts, node), load(firsts, node + 1), inside, found)
         if below:
-            for place in range(load(below, 9), load(below, 10)):
-                inside[found] = load(deep, place)
-                found += 1
+            found = copied(deep, load(below, 9), load(below, 10), inside, found)
         if before < found:
             runs += runs == 0 or numbers[runs - 1] != ring
             numbers[runs - 1], ends[runs - 1] = ring, found

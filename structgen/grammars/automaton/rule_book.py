@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -31,6 +31,7 @@ from structgen.grammars.automaton.tables import (
     N_RULES,
     N_STATES,
     NO_STATE,
+    NODE_RULE,
     NODES,
     OBJECT_RULE,
     RULES,
@@ -38,6 +39,7 @@ from structgen.grammars.automaton.tables import (
     S_FLAGS,
     S_ROW,
     S_RULE,
+    SPLIT,
     STATES,
     STRING_RULE,
     TOKEN,
@@ -59,7 +61,8 @@ __all__ = ["Base", "RuleBook", "base_of", "known_facts"]
 
 _AHEAD, _AHEAD_DEPTH = 64, 4
 """So many rules are lowered when an automaton is made, those inside fewer objects and arrays where that matters."""
-
+_AT_ONCE = 64
+"""So many more are lowered when one is wanted."""
 
 _SHORT = 32
 """Lists of so many texts at most are written together."""
@@ -149,6 +152,40 @@ class RuleBook:
             self._write_regular(number, one.dfa)
         else:
             raise TypeError(f"no such value: {one!r}")
+
+    def lower_with_callees(self, number: int) -> None:
+        """Write the rule of this number and those that are entered with it, as long as they are few.
+
+        Whoever wants one of them begins anew when it is there, and would soon want the next.
+        """
+        waiting, known = [number], {number}
+        for _ in range(_AT_ONCE):
+            if not waiting:
+                break
+            one = waiting.pop()
+            if self._tables.get(RULES, one, U_NODE) < 0:
+                self.lower(one)
+            for callee in self._entered_with(one):
+                if callee not in known:
+                    known.add(callee)
+                    waiting.append(callee)
+
+    def _entered_with(self, number: int) -> Iterator[int]:
+        """The numbers of the rules that this one, which is written, calls before it reads a byte."""
+        tables = self._tables
+        if tables.get(RULES, number, U_KIND) != NODE_RULE:
+            return
+        waiting, known = [tables.get(RULES, number, U_NODE)], set[int]()
+        while waiting:
+            node = waiting.pop()
+            if node in known or node < 0:
+                continue
+            known.add(node)
+            kind, argument, following, other, *_ = tables.row(NODES, node)
+            if kind == CALL:
+                yield argument
+            elif kind == SPLIT:
+                waiting += (following, other)
 
     def lower_ahead(self, first: int = 0) -> None:
         """Write the rules from ``first`` on at once, those reached soonest first: no mask has to wait for them."""

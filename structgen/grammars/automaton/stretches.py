@@ -6,11 +6,13 @@ stays inside, and none has to be looked at.
 
 from __future__ import annotations
 
-from structgen.grammars.automaton._jit import Int64Array, Memory, inner, load
+import numpy as np
+
+from structgen.grammars.automaton._jit import Int32Array, Int64Array, Memory, inner, int64, load
 from structgen.grammars.automaton.determinize import next_state
 from structgen.grammars.automaton.interiors import H_BELOW, H_LARGE, H_LARGE_COUNT, address
 from structgen.grammars.automaton.leaves import UNCLOSED
-from structgen.grammars.automaton.spelling import LAST_RANK, NONE
+from structgen.grammars.automaton.spelling import BACKSLASH, LAST_RANK, NONE, QUOTE
 from structgen.grammars.automaton.string_keys import key_others
 from structgen.grammars.automaton.string_rests import interval_end, interval_place
 from structgen.grammars.automaton.tables import (
@@ -18,6 +20,7 @@ from structgen.grammars.automaton.tables import (
     INTERVAL_TARGET,
     INTERVAL_TO,
     INTERVALS,
+    N_VALUES,
     NO_STATE,
     RECORDS,
     S_COUNT,
@@ -28,12 +31,13 @@ from structgen.grammars.automaton.tables import (
     X_TEXT_END,
     X_VALUE,
     cell,
+    get_count,
 )
 from structgen.grammars.automaton.walk import BELOW
 
 __all__ = ["ALONE", "LOOPS", "stretch"]
 
-_STATES, _MOST_REACHED, _MOST_ROUNDS = 64, 64, 8
+_STATES, _MOST_REACHED, _MOST_ROUNDS = 256, 64, 8
 ALONE = -1
 _ROW = 10
 _FAILED = _STATES * _ROW + _MOST_REACHED
@@ -43,6 +47,9 @@ LOOPS = _INSIDE + 3 * (_MOST_INSIDE + 1)
 reached while it is found out, for how often these were too many, which takes long: once is enough; and for the states
 inside a character, those with 3, 2 and 1 bytes to come."""
 _ASCII_WORDS = 4
+_VALUE = -2
+"""Less a number of a string's automaton, in place of the state: what is kept of all states between two characters that
+have it."""
 
 
 @inner
@@ -51,32 +58,123 @@ def _loops_of(m: Memory, state: int, variant: int, loops: Int64Array) -> int:
 
     With the variant `ALONE` only bytes that lead back to ``state`` itself.
     """
-    base = (state % _STATES) * _ROW
-    if loops[base] != state:
-        loops[base] = state
+    key = _key_of(m, state, variant)
+    base = (key & (_STATES - 1)) * _ROW
+    if loops[base] != key:
+        loops[base] = key
         for word in range(1, 9):
             loops[base + word] = 0xFFFFFFFF if word <= _ASCII_WORDS else 0
-        reached, rounds = 0, 0
-        while reached == 0 and rounds < _MOST_ROUNDS and not loops[_FAILED]:
-            reached = _reach(m, state, variant, loops, base)
-            rounds += 1
-        if reached < 0:
-            loops[_FAILED] = 1
-        if reached <= 0:
-            for word in range(1, 9):
-                loops[base + word] = 0
-        loops[base + 9] = 1
-        for one in range(reached):
-            if not _takes_any_character(m, loops, reached, loops[_STATES * _ROW + one]):
-                loops[base + 9] = 0
-        for one in range(1, reached):  # what holds of this state holds of all that it leads to
-            other = loops[_STATES * _ROW + one]
-            place = (other % _STATES) * _ROW
-            if place != base and loops[place] != other:
-                loops[place] = other
-                for word in range(1, _ROW):
-                    loops[place + word] = loops[base + word]
+        if key <= _VALUE:
+            _find_loops_of_value(m, _VALUE - key, loops, base)
+        else:
+            _find_loops(m, state, variant, loops, base)
     return base
+
+
+@inner
+def _key_of(m: Memory, state: int, variant: int) -> int:
+    """What is kept of ``state`` is kept by this."""
+    if cell(m, STATES, state, S_COUNT) != STRING or not 0 <= variant <= UNCLOSED:
+        return state
+    record = cell(m, STATES, state, S_NODES)
+    is_whole = cell(m, RECORDS, record, X_PHASE) == NONE and cell(m, RECORDS, record, X_TEXT_END) == 0
+    return _VALUE - cell(m, RECORDS, record, X_VALUE) if is_whole and cell(m, RECORDS, record, X_VALUE) >= 0 else state
+
+
+@inner
+def _share(loops: Int64Array, base: int, key: int) -> None:
+    """What holds of a state holds of all that it leads to."""
+    place = (key & (_STATES - 1)) * _ROW
+    if place != base and loops[place] != key:
+        loops[place] = key
+        for word in range(1, _ROW):
+            loops[place + word] = loops[base + word]
+
+
+@inner
+def _find_loops(m: Memory, state: int, variant: int, loops: Int64Array, base: int) -> None:
+    """Write what `_loops_of` is of, given the bytes to begin with."""
+    reached, rounds = 0, 0
+    while reached == 0 and rounds < _MOST_ROUNDS and not loops[_FAILED]:
+        reached = _reach(m, state, variant, loops, base)
+        rounds += 1
+    if reached < 0:
+        loops[_FAILED] = 1
+    if reached <= 0:
+        for word in range(1, 9):
+            loops[base + word] = 0
+    loops[base + 9] = 1
+    for one in range(reached):
+        if not _takes_any_character(m, loops, reached, loops[_STATES * _ROW + one]):
+            loops[base + 9] = 0
+    for one in range(1, reached):
+        _share(loops, base, loops[_STATES * _ROW + one])
+
+
+@inner
+def _find_loops_of_value(m: Memory, value: int, loops: Int64Array, base: int) -> None:
+    """As `_find_loops`, of all states between two characters of a string whose automaton is in ``value``."""
+    order, seen = np.empty(_STATES, np.int32), np.zeros(get_count(m, N_VALUES), np.int32)
+    loops[base + 1] = 0
+    loops[base + 1 + (QUOTE >> 5)] &= ~(1 << (QUOTE & 31))
+    loops[base + 1 + (BACKSLASH >> 5)] &= ~(1 << (BACKSLASH & 31))
+    reached, rounds = 0, 0
+    while reached == 0 and rounds < _MOST_ROUNDS:
+        reached = _reach_values(m, value, loops, base, order, seen, rounds + 1)
+        rounds += 1
+    if reached < 0:
+        loops[_FAILED] = 1
+    if reached <= 0:
+        for word in range(1, 9):
+            loops[base + word] = 0
+    loops[base + 9] = 1
+    for one in range(reached):
+        if not _leads_on(m, int64(order[one]), seen, rounds):
+            loops[base + 9] = 0
+    for one in range(1, reached):
+        _share(loops, base, _VALUE - order[one])
+
+
+@inner
+def _reach_values(
+    m: Memory, value: int, loops: Int64Array, base: int, order: Int32Array, seen: Int32Array, mark: int
+) -> int:
+    """As `_reach`, in the automaton of a string; ``seen`` has ``mark`` where it has been."""
+    order[0], seen[value] = value, mark
+    count, one, left_out = 1, 0, False
+    while one < count:
+        value = int64(order[one])
+        place, end = interval_place(m, value, 0x20), interval_end(m, value)
+        for byte in range(0x20, 0x80):
+            if not (loops[base + 1 + (byte >> 5)] >> (byte & 31)) & 1:
+                continue
+            while place < end and cell(m, INTERVALS, place, INTERVAL_TO) < byte:
+                place += 1
+            if place == end or cell(m, INTERVALS, place, INTERVAL_FROM) > byte:
+                loops[base + 1 + (byte >> 5)] &= ~(1 << (byte & 31))
+                left_out = True
+                continue
+            target = cell(m, INTERVALS, place, INTERVAL_TARGET)
+            if seen[target] != mark:
+                if count == len(order):
+                    return -1
+                seen[target], order[count] = mark, target
+                count += 1
+        one += 1
+    return 0 if left_out else count
+
+
+@inner
+def _leads_on(m: Memory, value: int, seen: Int32Array, mark: int) -> bool:
+    """Whether every character beyond ASCII leads from ``value`` to where ``seen`` has ``mark``."""
+    following = 0x80
+    for place in range(interval_place(m, value, 0x80), interval_end(m, value)):
+        if seen[cell(m, INTERVALS, place, INTERVAL_TARGET)] != mark:
+            return False
+        if cell(m, INTERVALS, place, INTERVAL_FROM) > following:
+            return False
+        following = cell(m, INTERVALS, place, INTERVAL_TO) + 1
+    return following > LAST_RANK
 
 
 @inner

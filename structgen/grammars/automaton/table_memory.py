@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import mmap
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
 
-from structgen.grammars.automaton._jit import Int32Array
+from structgen.grammars.automaton._jit import Int32Array, Int64Table, compiled
 
-__all__ = ["Template", "give_back", "reserve"]
+__all__ = ["Template", "give_back", "reserve", "spans_of"]
 
 _NO_SWAP = 0x4000 if sys.platform == "linux" else 0
 """``MAP_NORESERVE``, which Python names from 3.13 on."""
@@ -27,13 +27,14 @@ class Template(NamedTuple):
     memory: Int32Array
     fixed: slice
     """Of ``memory``: what stays as it is in whatever begins so; it is there already where memory is used again."""
-    first: tuple[slice, ...]
-    """Of ``memory``: all else that is not zero."""
+    first: Int64Table
+    """int64[spans, 2]: where in ``memory`` all else begins and ends that is not zero."""
 
     def written_to(self, memory: Int32Array, *, has_fixed: bool) -> Int32Array:
         """``memory``, zeros but for what is fixed where it has that, so that it begins so."""
-        for one in self.first if has_fixed else (self.fixed, *self.first):
-            memory[one] = self.memory[one]
+        if not has_fixed:
+            memory[self.fixed] = self.memory[self.fixed]
+        _copy(memory, self.memory, self.first)
         return memory
 
 
@@ -65,17 +66,43 @@ def _new(size: int) -> Int32Array:
     return np.frombuffer(region, np.int32)
 
 
-def give_back(memory: Int32Array, used: Sequence[slice], template: Template | None) -> None:
+def spans_of(slices: Iterable[slice]) -> Int64Table:
+    """Slices as int64[spans, 2]."""
+    return np.reshape(np.array([(one.start, one.stop) for one in slices], np.int64), (-1, 2))
+
+
+@compiled
+def _copy(memory: Int32Array, source: Int32Array, spans: Int64Table) -> None:
+    for span in range(len(spans)):
+        for word in range(spans[span, 0], spans[span, 1]):
+            memory[word] = source[word]
+
+
+@compiled
+def _clear(memory: Int32Array, spans: Int64Table) -> None:
+    for span in range(len(spans)):
+        for word in range(spans[span, 0], spans[span, 1]):
+            memory[word] = 0
+
+
+@compiled
+def _size(spans: Int64Table) -> int:
+    size = 0
+    for span in range(len(spans)):
+        size += spans[span, 1] - spans[span, 0]
+    return size
+
+
+def give_back(memory: Int32Array, used: Int64Table, template: Template | None) -> None:
     """Keep ``memory`` for the next who reserves as much; nobody else may hold it.
 
     Parameters
     ----------
-    used : sequence of slice
-        All of it that may have been written, but for what is fixed in ``template``.
+    used : int64[spans, 2]
+        Where all of it begins and ends that may have been written, but for what is fixed in ``template``.
     template : Template or None
         What it began with.
     """
-    if len(_free) < _KEPT and 4 * sum(one.stop - one.start for one in used) <= _KEPT_BYTES:
-        for one in used:
-            memory[one] = 0
+    if len(_free) < _KEPT and 4 * _size(used) <= _KEPT_BYTES:
+        _clear(memory, used)
         _free.append((memory, template))

@@ -1,4 +1,4 @@
-r"""GBNF, the grammars of llama.cpp, and the EBNF that XGrammar takes.
+r"""GBNF, the grammars of llama.cpp; XGrammar's dialect of it is `structgen.grammars.ebnf`.
 
 ::
 
@@ -7,7 +7,7 @@ r"""GBNF, the grammars of llama.cpp, and the EBNF that XGrammar takes.
     number ::= "-"? [0-9]{1,15}
     ws     ::= [ \t\n]*
 
-A rule may come first within itself (``sum ::= sum "+" term | term``), which neither of the two takes.
+A rule may come first within itself (``sum ::= sum "+" term | term``), which llama.cpp does not take.
 """
 
 from structgen.grammars.gbnf.compile import compile_gbnf

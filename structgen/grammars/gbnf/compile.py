@@ -14,7 +14,7 @@ from structgen.grammars.recipe import front_end
 from structgen.grammars.token_automaton import TokenAutomaton
 from structgen.grammars.vocabulary import TokenVocabulary
 
-__all__ = ["compile_gbnf"]
+__all__ = ["compile_gbnf", "compile_rules"]
 
 
 @front_end("gbnf")
@@ -49,16 +49,21 @@ def compile_gbnf(
         Groups are nested more than 100 deep, or repetitions written out have over 100,000 symbols; or a limit is
         passed.
     """
+    return compile_rules(Parser, text, vocabulary, start)
+
+
+def compile_rules(parser: type[Parser], text: str, vocabulary: TokenVocabulary, start: str) -> TokenAutomaton:
+    """The automaton of a grammar that ``parser`` reads; raises as `compile_gbnf` does."""
     if not isinstance(cast("object", text), str):
         raise InvalidGrammar(f"a grammar is a string, not {type(text).__name__}")
     try:
-        return _compiled(text, vocabulary, start)
+        return _compiled(parser, text, vocabulary, start)
     except RecursionError as error:
         raise GrammarLimitExceeded("the grammar is nested too deeply; give its inner groups names") from error
 
 
-def _compiled(text: str, vocabulary: TokenVocabulary, start: str) -> TokenAutomaton:
-    rules = Parser(text, vocabulary).grammar()
+def _compiled(parser: type[Parser], text: str, vocabulary: TokenVocabulary, start: str) -> TokenAutomaton:
+    rules = parser(text, vocabulary).grammar()
     if start not in rules:
         raise InvalidGrammar(f"the grammar has no rule {start!r} to begin with; it has {', '.join(sorted(rules)[:8])}")
     return TokenAutomaton(without_left_recursion(rules[start]), vocabulary)

@@ -46,8 +46,11 @@ class Parser:
         Whose special tokens it may name.
     """
 
+    symbols = Symbols
+    """What reads the text."""
+
     def __init__(self, text: str, vocabulary: TokenVocabulary) -> None:
-        self._source, self._vocabulary = Symbols(text), vocabulary
+        self._source, self._vocabulary = self.symbols(text), vocabulary
         self._symbols = list(self._source)
         self._place = self._depth = 0
         self._bodies: dict[str, Expr] = {}
@@ -100,13 +103,17 @@ class Parser:
         self._take("defined", "::=")
         self._skip_lines()
         self._bodies[name.text] = body = self._alternatives()
-        if self._next.kind not in ("line", "end") and self._symbols[self._place - 1].kind != "line":
+        if not self._is_over():
             self._source.fail(f"unexpected {self._next.text!r}", self._next.at)
         if _symbols_of(body) > _MOST_SYMBOLS:
             where = self._source.where(name.at)
             raise GrammarLimitExceeded(
                 f"{where}: {name.text!r} has over {_MOST_SYMBOLS:,} symbols, repetitions written out"
             )
+
+    def _is_over(self) -> bool:
+        """Whether a rule may end here."""
+        return self._next.kind in ("line", "end") or self._symbols[self._place - 1].kind == "line"
 
     def _alternatives(self) -> Expr:
         found = [self._sequence()]

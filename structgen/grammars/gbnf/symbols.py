@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple, NoReturn
 
 from structgen.errors import InvalidGrammar
@@ -42,6 +42,14 @@ _ESCAPES = dict(zip("nrtabfv0", "\n\r\t\a\b\f\v\0", strict=True)) | {one: one fo
 class Symbols:
     """A grammar's text as symbols, and where in it something is wrong."""
 
+    pattern = _SYMBOLS
+    """Of one symbol; the names of its groups are the kinds, ``"space"`` is left out."""
+    character = _CHARACTER
+    """Of one character of a literal or a class; ``"x"``, ``"u"`` and ``"U"`` are hexadecimal, ``"one"`` an escape."""
+    escapes: Mapping[str, str] = _ESCAPES
+    """In literals."""
+    class_escapes: Mapping[str, str] = _ESCAPES
+
     def __init__(self, text: str) -> None:
         self._text = text.removeprefix("\ufeff")
 
@@ -49,7 +57,7 @@ class Symbols:
         """Every symbol, spaces and comments left out, an ``"end"`` last."""
         place = 0
         while place < len(self._text):
-            found = _SYMBOLS.match(self._text, place)
+            found = self.pattern.match(self._text, place)
             if found is None or found.lastgroup is None:
                 self.fail(f"unexpected {self._text[place]!r}", place)
             checkpoint()
@@ -69,7 +77,7 @@ class Symbols:
 
     def literal(self, symbol: Symbol) -> bytes:
         """What a literal spells, in UTF-8."""
-        points = [point for point, _ in self._points(symbol.text[1:-1], symbol.at + 1)]
+        points = [point for point, _ in self._points(symbol.text[1:-1], symbol.at + 1, self.escapes)]
         try:
             return "".join(map(chr, points)).encode()
         except UnicodeEncodeError:
@@ -79,7 +87,7 @@ class Symbols:
         """The characters of a class."""
         is_negated = symbol.text.startswith("[^")
         begin = 2 if is_negated else 1
-        inside = self._points(symbol.text[begin:-1], symbol.at + begin)
+        inside = self._points(symbol.text[begin:-1], symbol.at + begin, self.class_escapes)
         ranges: list[tuple[int, int]] = []
         place = 0
         while place < len(inside):
@@ -95,18 +103,18 @@ class Symbols:
             self.fail("a class without characters", symbol.at)
         return ~CharSet.of(ranges) if is_negated else CharSet.of(ranges)
 
-    def _points(self, text: str, at: int) -> list[tuple[int, bool]]:
+    def _points(self, text: str, at: int, escapes: Mapping[str, str]) -> list[tuple[int, bool]]:
         """Code points, each with whether it is written as itself."""
         found: list[tuple[int, bool]] = []
-        for one in _CHARACTER.finditer(text):
+        for one in self.character.finditer(text):
             checkpoint()
             kind = one.lastgroup or ""
             if kind == "plain":
                 point = ord(one[0])
             elif kind == "one":
-                if one["one"] not in _ESCAPES:
+                if one["one"] not in escapes:
                     self.fail(f"the escape {one[0]} is not known", at + one.start())
-                point = ord(_ESCAPES[one["one"]])
+                point = ord(escapes[one["one"]])
             else:
                 point = int(one[kind], 16)
             if point > MAX_CODE_POINT:

@@ -76,7 +76,7 @@ class Lexing:
     """
 
     def __init__(self, scanner: Scanner, entries: list[int], names: list[str]) -> None:
-        self._scanner, self._entries, self._names = scanner, entries, names
+        self._scanner, self._entries, self.names = scanner, entries, names
         self._firsts = [scanner.first_characters(entry) for entry in entries]
         self._parts: dict[Lexer, list[tuple[Lexer, int]]] = {}
         self._known: dict[tuple[Lexer, Owed], dict[Token, CharDfa]] = {}
@@ -165,7 +165,7 @@ class Lexing:
             never = never.union(position.threads)
         elif ever:
             raise UnsupportedGrammar(
-                f"the terminal {self._names[terminal]} looks at what comes after it, which is not held where the "
+                f"the terminal {self.names[terminal]} looks at what comes after it, which is not held where the "
                 "grammar is parsed by Earley's algorithm; write it without that lookahead"
             )
         for spelling in () if is_ignored else dict(lexer.spellings).get(terminal, ()):

@@ -80,7 +80,7 @@ class _Product:
             for end in self._ends[start, begin]
             if places.may_end(end[0]) and END not in end[1]
         ]
-        return Rule(self._grammar.names[start], lambda: alternation(*ways))
+        return Rule(self._grammar.names[start], lambda: alternation(*ways), value_names=places.value_names)
 
     def _steps(self, rest: _Rest) -> dict[Part, _Rest]:
         """What is left after each part that may come next."""

@@ -12,9 +12,11 @@ from structgen.grammars.lark.embedded import Foreign
 from structgen.grammars.lark.lexing import Lexing
 from structgen.grammars.lark.moves import IGNORED, Context, explored, joined
 from structgen.grammars.utf8_dfa import utf8_dfa
-from structgen.grammars.values import regular
+from structgen.grammars.values import Regular, regular
 
 __all__ = ["TokenPlaces"]
+
+_SKIPPED = "what is ignored"
 
 
 class TokenPlaces:
@@ -35,6 +37,8 @@ class TokenPlaces:
     ----------
     groups : list of int
         The group of each context; contexts of one group are not told apart.
+    value_names : dict of Expr to str
+        The terminals whose texts a value is, as far as they have been asked for.
 
     Raises
     ------
@@ -51,6 +55,8 @@ class TokenPlaces:
     ) -> None:
         table = explored(lexing, contexts, following, foreign)
         self.groups, gaps, places = joined(table, contexts, foreign)
+        self.value_names: dict[Expr, str] = {}
+        self._names = lexing.names
         self._ends: set[int] = set()
         self._left: dict[int, int] = {}
         self._edges: dict[int, dict[tuple[int, CharDfa | Expr], None]] = {}
@@ -83,10 +89,18 @@ class TokenPlaces:
         if key not in self._after:
             ways: defaultdict[int, list[Expr]] = defaultdict(list)
             for gap, texts in self._reads.get(key, ()):
+                spelled = _spelled(texts)
+                if terminal < len(self._names):  # and not foreign
+                    self._name(spelled, self._names[terminal])
                 for end, skipped in self._skips(gap).items():
-                    ways[end].append(sequence(_spelled(texts), skipped))
+                    ways[end].append(sequence(spelled, skipped))
             self._after[key] = {end: alternation(*its) for end, its in ways.items()}
         return self._after[key]
+
+    def _name(self, spelled: Expr, name: str) -> None:
+        if isinstance(spelled, Regular):
+            known = self.value_names.get(spelled, "").split(" or ")
+            self.value_names[spelled] = " or ".join(sorted({*filter(None, known), name}))
 
     def _skips(self, gap: int) -> dict[int, Expr]:
         """The places after what may be skipped in a gap, each with that."""
@@ -101,12 +115,15 @@ class TokenPlaces:
         if not any(self._edges[to] for to, _ in self._edges[gap]):
             return self._skip_body(gap, end)
         if (gap, end) not in self._skipped:
-            self._skipped[gap, end] = call(Rule("what is ignored", lambda: self._skip_body(gap, end)))
+            self._skipped[gap, end] = call(Rule(_SKIPPED, lambda: self._skip_body(gap, end)))
         return self._skipped[gap, end]
 
     def _skip_body(self, gap: int, end: int) -> Expr:
         ways = [EPSILON if self._left[gap] == end else NEVER]
-        ways += [sequence(_spelled(texts), self._skip(to, end)) for to, texts in self._edges[gap]]
+        for to, texts in self._edges[gap]:
+            spelled = _spelled(texts)
+            self._name(spelled, _SKIPPED)
+            ways.append(sequence(spelled, self._skip(to, end)))
         return alternation(*ways)
 
 

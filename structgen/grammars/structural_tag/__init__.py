@@ -10,7 +10,7 @@
 A format is an object with a ``type``. What is fixed:
 
 - ``const_string`` (``value``), ``regex`` (``pattern``, Python's), ``json_schema`` (``json_schema``; ``any_order``;
-  ``max_whitespace_cnt`` 0 for none), ``grammar`` (``grammar``; ``syntax``: ``ebnf``, which is GBNF, or another front
+  ``max_whitespace_cnt`` 0 for none), ``grammar`` (``grammar``; ``syntax``: ``ebnf``, XGrammar's, or another front
   end), ``token`` (``token``).
 
 What combines: ``sequence`` and ``or`` (``elements``), ``optional``, ``star``, ``plus`` (``content``), ``repeat``

@@ -13,7 +13,7 @@ from structgen.plugins import registry
 
 __all__ = ["PARTS", "REFUSED"]
 
-_FRONT_ENDS = {"ebnf": "gbnf", "gbnf": "gbnf", "lark": "lark"}
+_FRONT_ENDS = {"ebnf": "ebnf", "gbnf": "gbnf", "lark": "lark"}
 """By what a grammar calls its syntax."""
 _IMPORT, _SHIPPED = re.compile(r"%import[\s\\]*(\w*)"), ("common", "unicode", "python", "lark")
 """What a grammar in Lark's syntax imports from, empty for a file beside it; and what comes with `lark`."""
