@@ -27,6 +27,7 @@ from structgen._compiled.kernel import Address, U32x16, prefetch, read, write
 from structgen.engine.cpu.runner import CpuRunner
 from structgen.engine.cpu.team import Team, available_cores
 from structgen.engine.models import LoadedModel, load_model
+from structgen.engine.models.weights import EMBEDDING, parameter_shapes
 from structgen.engine.sources import resolve_model
 from structgen.engine.step import StepBatch
 
@@ -171,10 +172,9 @@ def row_of(
 
 def macs_of(loaded: LoadedModel, case: Case) -> int:
     """Products of the linear layers; the head counts for the last token of a row only."""
-    layers = sum(
-        one.numel() for layer in loaded.weights.layers for one in (layer.qkv, layer.output, layer.gate_up, layer.down)
-    )
-    return case.rows * (case.tokens * layers + loaded.weights.head.numel())
+    shapes = parameter_shapes(loaded.description)
+    layers = sum(math.prod(shape) for name, shape in shapes.items() if ".layers." in name and len(shape) == 2)
+    return case.rows * (case.tokens * layers + math.prod(shapes[EMBEDDING]))
 
 
 def line(row: dict[str, object]) -> str:

@@ -84,7 +84,7 @@ def perplexity(loaded: LoadedModel, weights: str, kv: str, pieces: list[np.ndarr
         tables = step.page_tables * len(runner.cache_groups)
         step = step._replace(token_ids=piece, wanted=np.arange(len(piece), dtype=np.int32), page_tables=tables)
         expected = torch.from_numpy(piece[1:].astype(np.int64))
-        losses.append(torch.nn.functional.cross_entropy(runner.run(step)[:-1], expected))
+        losses.append(torch.nn.functional.cross_entropy(torch.from_numpy(runner.run(step)[:-1]), expected))
     return math.exp(float(torch.stack(losses).mean()))
 
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import csv
+import math
 import statistics
 import time
 from collections.abc import Callable, Iterator
@@ -22,6 +23,8 @@ import transformers
 from machine import describe_machine
 
 from structgen.engine.models import LoadedModel, load_model
+from structgen.engine.models.torch_weights import DTYPES
+from structgen.engine.models.weights import EMBEDDING, parameter_shapes
 from structgen.engine.runner import TorchRunner
 from structgen.engine.sources import resolve_model
 
@@ -76,9 +79,10 @@ def line(row: dict[str, object]) -> str:
 
 def bytes_per_token(loaded: LoadedModel) -> int:
     """Bytes of weights that one token of decode reads."""
-    weights = loaded.weights
-    tensors = [weights.norm, weights.head, *(part for layer in weights.layers for part in vars(layer).values())]
-    return sum(tensor.nbytes for tensor in tensors if tensor is not None)
+    shapes = parameter_shapes(loaded.description)
+    if not loaded.description.tie_word_embeddings:
+        del shapes[EMBEDDING]  # of which one row is read
+    return DTYPES[loaded.dtype].itemsize * sum(map(math.prod, shapes.values()))
 
 
 def measure(sequences: dict[str, Callable[[], Step]], rounds: int, weight_bytes: int) -> Iterator[dict[str, object]]:

@@ -7,7 +7,8 @@ import time
 from dataclasses import replace
 from typing import NamedTuple
 
-import torch
+import numpy as np
+import numpy.typing as npt
 
 from structgen.engine.constraint import Constraint, Mask
 from structgen.engine.cpu.drawing.drawer import DrawRow
@@ -19,6 +20,8 @@ from structgen.errors import GenerationError
 from structgen.grammars import TokenVocabulary
 
 __all__ = ["Generation"]
+
+Logits = npt.NDArray[np.float32]
 
 
 class _Drawn(NamedTuple):
@@ -98,26 +101,26 @@ class Generation:
         """Take what the grammar begins with whatever the model says; a grammar of one text ends here."""
         return self._delta(*self._append_forced([], ""))
 
-    def score(self, start: int, logits: torch.Tensor) -> None:
+    def score(self, start: int, logits: Logits) -> None:
         """Take the log-probabilities of the prompt's tokens.
 
         Parameters
         ----------
         start : int
             Place of the token after which the first logits are.
-        logits : torch.Tensor
+        logits : np.ndarray
             float32 ``[tokens, vocabulary]``; what is behind the prompt's last but one token is left.
         """
         scored = self.request.prompt_token_ids[start + 1 : start + 1 + len(logits)]
         entries = token_logprobs(logits[: len(scored)], scored, self.request.sampling_params.prompt_logprobs or 0)
         self.prompt_logprobs[start + 1 : start + 1 + len(scored)] = entries
 
-    def row(self, logits: torch.Tensor) -> DrawRow:
+    def row(self, logits: Logits) -> DrawRow:
         """What the next token is drawn from, so that many answers' draws are made together.
 
         Parameters
         ----------
-        logits : torch.Tensor
+        logits : np.ndarray
             float32 ``[vocabulary]``, those after all known tokens.
         """
         before, position = time.perf_counter(), len(self._answer)
@@ -128,12 +131,12 @@ class Generation:
         self.mask_seconds = 0.0 if mask is None else time.perf_counter() - before
         return self._sampler.row(logits, mask, position)
 
-    def advance(self, logits: torch.Tensor, row: DrawRow, token: int | GenerationError) -> Delta:
+    def advance(self, logits: Logits, row: DrawRow, token: int | GenerationError) -> Delta:
         """Take the next token.
 
         Parameters
         ----------
-        logits : torch.Tensor
+        logits : np.ndarray
             As for :meth:`row`.
         row : DrawRow
             What that gave.
@@ -165,7 +168,7 @@ class Generation:
         """Count the tokens so far."""
         return Usage(len(self.request.prompt_token_ids), len(self._answer), self.cached_tokens)
 
-    def _next(self, logits: torch.Tensor, mask: Mask | None, token_id: int) -> Delta:
+    def _next(self, logits: Logits, mask: Mask | None, token_id: int) -> Delta:
         drawn = self._drawn(logits, mask, token_id)
         logprobs = () if drawn.logprobs is None else (drawn.logprobs,)
         if drawn.token_id is None:
@@ -173,7 +176,7 @@ class Generation:
         text = self._append(drawn.token_id)
         return self._delta(*self._append_forced([drawn.token_id], text), logprobs=logprobs)
 
-    def _drawn(self, logits: torch.Tensor, mask: Mask | None, token_id: int) -> _Drawn:
+    def _drawn(self, logits: Logits, mask: Mask | None, token_id: int) -> _Drawn:
         if not self._constraint.fits(token_id, self._left()):
             shorter = self._constraint.mask_within(self._left())
             if shorter is None:
@@ -189,7 +192,7 @@ class Generation:
         """How many tokens may follow the next one."""
         return self._budget - len(self._answer) - 1
 
-    def _logprobs(self, logits: torch.Tensor, token_id: int, mask: Mask | None) -> TokenLogprobs | None:
+    def _logprobs(self, logits: Logits, token_id: int, mask: Mask | None) -> TokenLogprobs | None:
         params = self.request.sampling_params
         if params.logprobs is None:
             return None

@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import NamedTuple, TypeAlias
 
-import torch
+import numpy as np
+import numpy.typing as npt
 
 from structgen.engine.batching import build_batch
 from structgen.engine.cpu.drawing.drawer import Drawer, DrawRow
@@ -27,6 +28,7 @@ from structgen.errors import DeadlineExceeded, EngineClosed, GenerationError, In
 __all__ = ["EngineLoop"]
 
 Deliver: TypeAlias = Callable[[Delta], None]
+Logits: TypeAlias = npt.NDArray[np.float32]
 
 
 class _Submission(NamedTuple):
@@ -137,7 +139,6 @@ class EngineLoop:
         """End every request with an error, and the loop."""
         self._inbox.put(_Close())
 
-    @torch.inference_mode()
     def run(self) -> None:
         """Serve until closed."""
         try:
@@ -234,7 +235,7 @@ class EngineLoop:
         plan = self._scheduler.schedule()
         for copy in plan.copies:
             self._runner.copy_page(*copy)
-        caught_up: list[tuple[_Active, torch.Tensor]] = []
+        caught_up: list[tuple[_Active, Logits]] = []
         for row, outcome in self._compute(plan.rows):
             active = self._by_task[row.task]
             if isinstance(outcome, Exception):
@@ -249,9 +250,9 @@ class EngineLoop:
         self._draw(caught_up)
         self._recorder.stepped(plan, self._clock() - before)
 
-    def _draw(self, caught_up: Sequence[tuple[_Active, torch.Tensor]]) -> None:
+    def _draw(self, caught_up: Sequence[tuple[_Active, Logits]]) -> None:
         """Draw a token from each of some logits, all together, and let the answers go on with them."""
-        asking: list[tuple[_Active, torch.Tensor, DrawRow]] = []
+        asking: list[tuple[_Active, Logits, DrawRow]] = []
         for active, logits in caught_up:
             try:
                 asking.append((active, logits, active.generation.row(logits)))
@@ -261,7 +262,7 @@ class EngineLoop:
         for (active, logits, row), token in zip(asking, tokens, strict=True):
             self._advance(active, partial(active.generation.advance, logits, row, token))
 
-    def _compute(self, rows: Sequence[Row]) -> list[tuple[Row, torch.Tensor | Exception]]:
+    def _compute(self, rows: Sequence[Row]) -> list[tuple[Row, Logits | Exception]]:
         """Return for each row the logits that are wanted of it, or what went wrong with it."""
         try:
             logits = self._runner.run(build_batch(rows, self._runner.page_size))  # [logits, vocabulary]
@@ -272,11 +273,12 @@ class EngineLoop:
             return [outcome for row in rows for outcome in self._compute([row])]
         # One sum sees every NaN and infinity, and costs a tenth of looking at each logit.
         counts = [row.wanted for row in rows]
-        finite = logits.sum(dim=-1).isfinite()
-        all_are = bool(finite.all())
+        with np.errstate(invalid="ignore", over="ignore"):
+            finite = np.isfinite(logits.sum(axis=-1))
+        ends = np.cumsum(counts)[:-1]
         return [
-            (row, some if all_are or fine.all() else self._broken(row))
-            for row, some, fine in zip(rows, logits.cpu().split(counts), finite.split(counts), strict=True)
+            (row, some if fine.all() else self._broken(row))
+            for row, some, fine in zip(rows, np.split(logits, ends), np.split(finite, ends), strict=True)
         ]
 
     def _broken(self, row: Row) -> GenerationError:
@@ -286,7 +288,7 @@ class EngineLoop:
             "its weights are broken, or overflow in this dtype"
         )
 
-    def _score(self, active: _Active, row: Row, logits: torch.Tensor) -> bool:
+    def _score(self, active: _Active, row: Row, logits: Logits) -> bool:
         try:
             active.generation.score(row.start, logits)
         except Exception as error:  # as in _open

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import torch
 from typing_extensions import override
 
-from structgen.engine.models.description import ModelDescription
 from structgen.engine.step import CacheGroup
 from structgen.errors import OutOfMemory
 
-__all__ = ["KV_DTYPES", "Int8Pages", "KVShape", "PageStore", "PlainPages", "cache_groups", "layers_alike"]
+__all__ = ["KV_DTYPES", "Int8Pages", "KVShape", "PageStore", "PlainPages"]
 
 KV_DTYPES: dict[str, torch.dtype] = {"float32": torch.float32, "bfloat16": torch.bfloat16, "int8": torch.int8}
 """What keys and values can be stored as, by name."""
@@ -26,17 +25,6 @@ class KVShape(NamedTuple):
 
     kv_heads: int
     head_dim: int
-
-
-def cache_groups(description: ModelDescription) -> tuple[CacheGroup, ...]:
-    """Put the layers of a model that see as far as each other into one group."""
-    windows = description.sliding_windows
-    return tuple(CacheGroup(layers, windows[layers[0]]) for layers in layers_alike(windows))
-
-
-def layers_alike(kinds: Sequence[Hashable]) -> list[tuple[int, ...]]:
-    """Numbers of the layers of each kind, the kinds in the order in which they first come."""
-    return [tuple(layer for layer, one in enumerate(kinds) if one == kind) for kind in dict.fromkeys(kinds)]
 
 
 class PlainPages:

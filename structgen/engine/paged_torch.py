@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import numpy as np
+import numpy.typing as npt
 import torch
 
+from structgen.engine.cache_groups import cache_groups
 from structgen.engine.models.loading import LoadedModel
+from structgen.engine.models.torch_weights import DTYPES, read_weights
 from structgen.engine.models.transformer import Transformer
-from structgen.engine.page_storage import KVShape, PageStore, cache_groups
+from structgen.engine.page_storage import KVShape, PageStore
 from structgen.engine.paged_attention import PagedAttention, step_tensor
 from structgen.engine.step import StepBatch
 
@@ -22,22 +26,23 @@ class TorchPagedRunner:
     Parameters
     ----------
     loaded : LoadedModel
-        The model; it computes in its weights' dtype.
+        The model; it computes in its dtype.
     page_size : int
         Tokens a page.
     kv_dtype : torch.dtype, optional
-        What keys and values are stored as: float32, bfloat16 or int8. The weights' dtype if left out.
+        What keys and values are stored as: float32, bfloat16 or int8. The model's dtype if left out.
     """
 
     def __init__(self, loaded: LoadedModel, *, page_size: int = 16, kv_dtype: torch.dtype | None = None) -> None:
         self.page_size = page_size
         self.cache_groups = cache_groups(loaded.description)
         self._description = loaded.description
-        self._transformer = Transformer(loaded.description, loaded.weights)
-        self._device = loaded.weights.embedding.device
+        weights = read_weights(loaded.description, loaded.weights, DTYPES[loaded.dtype])
+        self._transformer = Transformer(loaded.description, weights)
+        self._device = weights.embedding.device
         shape = KVShape(loaded.description.num_key_value_heads, loaded.description.head_dim)
         shapes = [shape] * len(self.cache_groups)
-        self._store = PageStore(self.cache_groups, shapes, page_size, kv_dtype or loaded.weights.dtype, self._device)
+        self._store = PageStore(self.cache_groups, shapes, page_size, kv_dtype or weights.dtype, self._device)
 
     @property
     def vocab_size(self) -> int:
@@ -61,12 +66,12 @@ class TorchPagedRunner:
         """Copy a page's keys and values."""
         self._store.copy(group, source, target)
 
-    def run(self, batch: StepBatch) -> torch.Tensor:
+    def run(self, batch: StepBatch) -> npt.NDArray[np.float32]:
         """Compute a step: float32 ``[logits, vocab_size]``. See :class:`~structgen.engine.step.PagedRunner`."""
         with torch.no_grad():
             tokens, positions = (step_tensor(numbers, self._device) for numbers in (batch.token_ids, batch.positions))
             hidden = self._transformer.run(tokens, positions, PagedAttention(batch, self._store))
-            return self._transformer.logits(hidden[step_tensor(batch.wanted, self._device)]).float()
+            return self._transformer.logits(hidden[step_tensor(batch.wanted, self._device)]).float().cpu().numpy()
 
     def broken_layer(self, batch: StepBatch) -> str | None:
         """Say where the first number that is not finite comes up in a step, ``None`` where none does; slow."""

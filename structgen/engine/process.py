@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 
 from structgen.errors import EngineClosed
 
@@ -39,7 +40,7 @@ class HomeProcess:
 
 def calm_torch() -> None:
     """Keep torch to one thread where this process was forked: it would wait for its threads, which are not here."""
-    if os.getpid() != _FIRST:
+    if os.getpid() != _FIRST and "torch" in sys.modules:
         import torch
 
         torch.set_num_threads(1)

@@ -10,6 +10,7 @@ import torch
 
 from structgen.engine.models.cache import KVCache
 from structgen.engine.models.loading import LoadedModel
+from structgen.engine.models.torch_weights import DTYPES, read_weights
 from structgen.engine.models.transformer import Transformer
 from structgen.errors import GenerationError, InvalidRequest, PromptTooLong
 
@@ -77,13 +78,14 @@ class TorchRunner:
     Parameters
     ----------
     loaded : LoadedModel
-        The model; it computes in its weights' dtype.
+        The model; it computes in its dtype.
     """
 
     def __init__(self, loaded: LoadedModel) -> None:
         self._description = loaded.description
-        self._dtype = loaded.weights.dtype
-        self._transformer = Transformer(loaded.description, loaded.weights)
+        self._dtype = DTYPES[loaded.dtype]
+        weights = read_weights(loaded.description, loaded.weights, self._dtype)
+        self._transformer = Transformer(loaded.description, weights)
 
     @property
     def vocab_size(self) -> int:

@@ -44,8 +44,7 @@ def make_runner(loaded: LoadedModel | ForeignModel, options: EngineOptions, quan
     Parameters
     ----------
     loaded : LoadedModel or ForeignModel
-        The model, from :func:`~structgen.engine.models.loading.load_model`; its weights are the runner's from now on,
-        and may be laid out anew.
+        The model, from :func:`~structgen.engine.models.loading.load_model`; its weights are read here.
     options : EngineOptions
         ``block_size`` and ``kv_cache_dtype`` are the runner's.
     quantization : str or None
@@ -56,33 +55,36 @@ def make_runner(loaded: LoadedModel | ForeignModel, options: EngineOptions, quan
     UnsupportedModel
         Quantized weights are asked for, and the compiled runner does not take the model.
     """
-    from structgen.engine.foreign.loading import ForeignModel
-    from structgen.engine.page_storage import KV_DTYPES
+    from structgen.engine.models.loading import LoadedModel
 
-    kv_dtype = None if options.kv_cache_dtype == "auto" else KV_DTYPES[options.kv_cache_dtype]
-    if isinstance(loaded, ForeignModel):
-        return _foreign_runner(loaded, options.block_size, kv_dtype, quantization)
+    if not isinstance(loaded, LoadedModel):
+        return _foreign_runner(loaded, options, quantization)
     from structgen._compiled.entries import prepare
     from structgen.engine.cpu._jit import PACKAGE
     from structgen.engine.cpu.runner import CpuRunner
-    from structgen.engine.paged_torch import TorchPagedRunner
 
-    form = quantization or {4: "fp32", 2: "bf16"}[loaded.weights.dtype.itemsize]
+    form = quantization or {"float32": "fp32", "bfloat16": "bf16"}[loaded.dtype]
     auto = "fp32" if form == "fp32" else "bf16"
     kv = auto if options.kv_cache_dtype == "auto" else _KV[options.kv_cache_dtype]
     try:
-        runner = CpuRunner(loaded, quantization=form, kv=kv, page_size=options.block_size, consume=True)
+        runner = CpuRunner(loaded, quantization=form, kv=kv, page_size=options.block_size)
         prepare(PACKAGE)  # now, and not in the first request's step
         return runner
     except UnsupportedModel:
         if quantization is not None:
             raise
-    return TorchPagedRunner(loaded, page_size=options.block_size, kv_dtype=kv_dtype)
+    from structgen.engine.paged_torch import TorchPagedRunner
+
+    return TorchPagedRunner(loaded, page_size=options.block_size, kv_dtype=_kv_dtype(options))
 
 
-def _foreign_runner(
-    model: ForeignModel, page_size: int, kv_dtype: torch.dtype | None, quantization: str | None
-) -> PagedRunner:
+def _kv_dtype(options: EngineOptions) -> torch.dtype | None:
+    from structgen.engine.page_storage import KV_DTYPES
+
+    return None if options.kv_cache_dtype == "auto" else KV_DTYPES[options.kv_cache_dtype]
+
+
+def _foreign_runner(model: ForeignModel, options: EngineOptions, quantization: str | None) -> PagedRunner:
     from structgen.engine.foreign.runner import ForeignPagedRunner
 
     if quantization is not None:
@@ -90,4 +92,4 @@ def _foreign_runner(
             f"quantization: {model.architecture!r} runs through transformers' own code, whose weights are not "
             "quantized here; leave it out and give a dtype"
         )
-    return ForeignPagedRunner(model, page_size=page_size, kv_dtype=kv_dtype)
+    return ForeignPagedRunner(model, page_size=options.block_size, kv_dtype=_kv_dtype(options))

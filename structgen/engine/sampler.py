@@ -17,7 +17,6 @@ from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
-import torch
 
 from structgen.engine.cpu.drawing.drawer import Drawer, DrawRow
 from structgen.engine.logprobs import token_logprobs
@@ -25,6 +24,8 @@ from structgen.engine.request import SamplingParams, TokenLogprobs
 from structgen.errors import GenerationError
 
 __all__ = ["Sampler"]
+
+Logits = npt.NDArray[np.float32]
 
 
 class Sampler:
@@ -68,12 +69,12 @@ class Sampler:
         self._seen.add(token_id)
         self._counts[token_id] += 1
 
-    def row(self, logits: torch.Tensor, mask: npt.NDArray[np.int32] | None, position: int) -> DrawRow:
+    def row(self, logits: Logits, mask: npt.NDArray[np.int32] | None, position: int) -> DrawRow:
         """What to draw from, for a :class:`~structgen.engine.cpu.drawing.drawer.Drawer`; see :meth:`draw`."""
-        values = np.ascontiguousarray(logits.numpy(), np.float32)  # as they are, where they are that
+        values = np.ascontiguousarray(logits, np.float32)  # as they are, where they are that
         return DrawRow(values, self._params, (self._seed, self._choice, position), mask, *self._edits(values))
 
-    def draw(self, logits: torch.Tensor, mask: npt.NDArray[np.int32] | None, position: int) -> int:
+    def draw(self, logits: Logits, mask: npt.NDArray[np.int32] | None, position: int) -> int:
         """Choose a token; changes nothing, so drawing again gives the same.
 
         Parameters
@@ -96,7 +97,7 @@ class Sampler:
             raise token
         return token
 
-    def logprobs(self, logits: torch.Tensor, token_id: int) -> TokenLogprobs:
+    def logprobs(self, logits: Logits, token_id: int) -> TokenLogprobs:
         """Log-probabilities of a token and of the most likely ones, under the model's own distribution.
 
         Parameters
@@ -104,7 +105,7 @@ class Sampler:
         logits : float32[vocabulary]
         token_id : int
         """
-        return token_logprobs(logits.unsqueeze(0), [token_id], self._params.logprobs or 0)[0]
+        return token_logprobs(logits[None], [token_id], self._params.logprobs or 0)[0]
 
     def _edits(self, logits: npt.NDArray[np.float32]) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.float32]]:
         """The tokens whose logits bias and penalties change, and what they become."""

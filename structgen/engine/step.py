@@ -12,13 +12,10 @@ A step is ragged: each row is one request with the tokens it computes now, many 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
-
-if TYPE_CHECKING:  # who decides what a step computes needs no torch
-    import torch
 
 __all__ = ["CacheGroup", "PagedRunner", "StepBatch"]
 
@@ -94,12 +91,12 @@ class PagedRunner(Protocol):
         """Copy a page's keys and values."""
         ...
 
-    def run(self, batch: StepBatch) -> torch.Tensor:
+    def run(self, batch: StepBatch) -> npt.NDArray[np.float32]:
         """Compute a step.
 
         Returns
         -------
-        torch.Tensor
+        np.ndarray
             float32 ``[logits, vocab_size]``, the caller's to change; not checked for NaN, so that the caller can end
             the one request that has them. It asks for the logits after each row, those of a prompt's chunks too, so
             that keys and values are seen to be sound before another request shares them.

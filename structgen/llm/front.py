@@ -49,7 +49,8 @@ class LLM:
     quantization : str or None
         The format of the weights of linear layers: ``"int8"`` (a scale for each output channel, activations in
         integers of up to 16 bits), ``"w8a8"`` (activations of 8 bits: less exact), ``"int4"`` (a scale and a minimum
-        for each group of 32; what a GGUF file has in Q4_0, Q4_1 or Q4_K stays what it is there), ``"fp32"``,
+        for each group of 32; what a GGUF file has in Q4_0, Q4_1 or Q4_K stays what it is there, and what it has in more
+        bits is kept in int8), ``"fp32"``,
         ``"bf16"``; None for that of ``dtype``.
     max_num_seqs, max_model_len, max_num_batched_tokens, block_size, kv_memory, kv_cache_dtype, grammar_timeout
         How the engine runs: requests at once, tokens of a sequence, tokens of a step, tokens of a page, memory and type
@@ -103,7 +104,7 @@ class LLM:
         grammar_timeout: float | None = 60.0,
         call_format: str = "hermes",
     ) -> None:
-        # torch comes in here and not with the module: `import structgen` stays quick
+        # the engine comes in here and not with the module: `import structgen` stays quick
         from structgen.engine.footprint import WeightFormat, check_fit
         from structgen.engine.local_client import LocalClient
         from structgen.engine.models.loading import load_model
@@ -132,7 +133,7 @@ class LLM:
         loaded = load_model(
             local,
             dtype=dtype_of(quantization, dtype),
-            check=lambda description: check_fit(description, WeightFormat(quantization, dtype), options.kv_bytes),
+            check=lambda model, files: check_fit(model, WeightFormat(quantization, dtype), options.kv_bytes, files),
         )
         runner = make_runner(loaded, options, quantization)
         self.name: str = loaded.name

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from edited_weights import NoWeights
 
 from structgen.engine.cpu.runner import CpuRunner
 from structgen.engine.footprint import WeightFormat, check_fit, footprint
@@ -16,6 +17,19 @@ from structgen.errors import OutOfMemory
 
 GIB = 1 << 30
 FP32, INT8, BFLOAT16 = WeightFormat(None, "float32"), WeightFormat("int8", "float32"), WeightFormat(None, "bfloat16")
+
+
+class Files(NoWeights):
+    """Matrices of so many bits."""
+
+    def __init__(self, bits: int | None) -> None:
+        self._bits = bits
+
+    def bits(self, name: str) -> int | None:
+        return self._bits
+
+
+FLOATS = Files(None)
 
 
 @pytest.fixture
@@ -57,31 +71,38 @@ def test_the_bound_that_leaves_least_is_what_is_there(limits, tmp_path):
 
 def test_a_model_that_fits_is_let_through(large, limits):
     for weights in (FP32, INT8, BFLOAT16):
-        check_fit(large, weights, GIB, limits(40 * GIB))
-    check_fit(large, BFLOAT16, None, limits(17 * GIB))
+        check_fit(large, weights, GIB, FLOATS, limits(40 * GIB))
+    check_fit(large, BFLOAT16, None, FLOATS, limits(17 * GIB))
 
 
 def test_what_is_needed_what_is_there_and_what_fits_are_said(large, limits):
     with pytest.raises(OutOfMemory) as caught:
-        check_fit(large, FP32, None, limits(20 * GIB))
+        check_fit(large, FP32, None, FLOATS, limits(20 * GIB))
     assert re.fullmatch(
-        r"dtype='float32': the weights take [\d.]+ GiB while they are loaded and [\d.]+ GiB afterwards, "
-        r"and 20 GiB are free; what fits: dtype='bfloat16' \([\d.]+ GiB\)",
+        r"dtype='float32': the weights take [\d.]+ GiB, "
+        r"and 20 GiB are free; what fits: quantization='int8' \(7[\d.]+ GiB\), .*, dtype='bfloat16' \([\d.]+ GiB\)",
         str(caught.value),
     )
     with pytest.raises(OutOfMemory, match=r"free; no format of this model fits; use a smaller one$"):
-        check_fit(large, INT8, None, limits(2 * GIB))
+        check_fit(large, INT8, None, FLOATS, limits(2 * GIB))
 
 
 def test_less_memory_for_keys_and_values_is_proposed_and_does_fit(large, limits):
-    with pytest.raises(OutOfMemory, match=r"afterwards, kv_memory 30 GiB beside them, and 36 GiB are free") as caught:
-        check_fit(large, INT8, 30 * GIB, limits(36 * GIB))
+    with pytest.raises(OutOfMemory, match=r"GiB, kv_memory 30 GiB beside them, and 36 GiB are free") as caught:
+        check_fit(large, INT8, 30 * GIB, FLOATS, limits(36 * GIB))
     found = re.search(r"what fits: kv_memory of at most ([\d.]+ GiB), quantization='int4' \(", str(caught.value))
     assert found
     most = parse_size(found[1])
-    check_fit(large, INT8, most - GIB // 100, limits(36 * GIB))
+    check_fit(large, INT8, most - GIB // 100, FLOATS, limits(36 * GIB))
     with pytest.raises(OutOfMemory):
-        check_fit(large, INT8, most + GIB // 100, limits(36 * GIB))
+        check_fit(large, INT8, most + GIB // 100, FLOATS, limits(36 * GIB))
+
+
+def test_what_a_file_has_in_more_than_four_bits_is_kept_in_eight(large):
+    int4, sizes = WeightFormat("int4", "float32"), [footprint(large, INT8, FLOATS)]
+    sizes += [footprint(large, int4, Files(bits)) for bits in (8, 5, 4, None)]
+    assert sizes[0] == sizes[1] == sizes[2] > 1.2 * sizes[3]
+    assert sizes[3] == sizes[4]
 
 
 @pytest.mark.model
@@ -89,7 +110,6 @@ def test_less_memory_for_keys_and_values_is_proposed_and_does_fit(large, limits)
 def test_what_is_foreseen_is_what_a_runner_holds(smollm2: Path, weights):
     loaded = load_model(smollm2, dtype=weights.dtype)
     assert isinstance(loaded, LoadedModel)
-    foreseen = footprint(loaded.description, weights)
-    held = CpuRunner(loaded, quantization=weights.form, consume=True).weight_bytes
-    assert foreseen.running <= held < foreseen.running + 3 * (64 << 20)  # the last pieces of memory are not full
-    assert foreseen.loading >= foreseen.running
+    foreseen = footprint(loaded.description, weights, loaded.weights)
+    held = CpuRunner(loaded, quantization=weights.form).weight_bytes
+    assert foreseen <= held < foreseen + 3 * (64 << 20)  # the last pieces of memory are not full

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import dataclasses
+import re
 
 import numpy as np
 import pytest
 import torch
 from deltas import gather, settled
+from edited_weights import edited, with_broken_token
 
 from structgen.engine.cpu.runner import CpuRunner
 from structgen.engine.local_client import LocalClient
+from structgen.engine.models.weights import EMBEDDING
 from structgen.engine.options import EngineOptions
 from structgen.engine.request import GrammarSpec, Request, SamplingParams
 from structgen.engine.runner import TorchRunner
@@ -81,9 +83,7 @@ def test_a_grammar_of_one_text_does_not_hide_them(start):
 
 
 def test_broken_numbers_in_a_prompt_end_its_request(start, loaded):
-    embedding = loaded.weights.embedding.clone()
-    embedding[PROMPT[150], 0] = float("nan")
-    client = start(loaded=dataclasses.replace(loaded, weights=dataclasses.replace(loaded.weights, embedding=embedding)))
+    client = start(loaded=edited(loaded, {re.escape(EMBEDDING): with_broken_token(PROMPT[150])}))
     last = gather(client.submit(Request(PROMPT, SamplingParams(prompt_logprobs=0)))).last
     assert isinstance(last.error, GenerationError)
     assert "not finite" in str(last.error)

@@ -7,12 +7,11 @@ from dataclasses import replace
 from typing import NamedTuple
 
 import pytest
-import torch
+from edited_weights import RandomWeights
 
 from structgen.engine.cpu.runner import CpuRunner
 from structgen.engine.local_client import LocalClient
 from structgen.engine.models.description import LinearScaling, ModelDescription, Rope
-from structgen.engine.models.weights import lay_out
 from structgen.engine.options import EngineOptions
 from structgen.engine.request import GrammarSpec, Request, SamplingParams
 
@@ -85,9 +84,7 @@ def gemma(loaded):
         post_norms=True,
         tie_word_embeddings=True,
     )
-    generator = torch.Generator().manual_seed(3)
-    weights, _ = lay_out(description, lambda *shape: 0.3 * torch.randn(shape, generator=generator))
-    return replace(loaded, description=description, weights=weights)
+    return replace(loaded, description=description, weights=RandomWeights(description, spread=0.3))
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from edited_weights import RandomWeights
 
 from structgen.engine.cpu.runner import CpuRunner
 from structgen.engine.models.loading import load_model
@@ -38,7 +39,8 @@ def test_a_format_that_is_not_known_is_refused_before_anything_is_loaded(tmp_pat
 def test_what_the_compiled_runner_does_not_know_runs_in_torch_unless_it_is_to_be_quantized(tiny_folder):
     loaded = load_model(tiny_folder)
     assert isinstance(make_runner(loaded, EngineOptions(), None), CpuRunner)
-    odd = replace(loaded, description=replace(loaded.description, intermediate_size=24))
+    description = replace(loaded.description, intermediate_size=24)
+    odd = replace(loaded, description=description, weights=RandomWeights(description, spread=0.3))
     assert isinstance(make_runner(odd, EngineOptions(), None), TorchPagedRunner)
     with pytest.raises(UnsupportedModel, match="intermediate_size is 24; the compiled CPU path needs a multiple of 16"):
         make_runner(odd, EngineOptions(), "int8")

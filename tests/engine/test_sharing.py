@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import dataclasses
 import random
+import re
 
 import pytest
 import torch
 from deltas import settled
+from edited_weights import edited, with_broken_token
 
+from structgen.engine.models.weights import EMBEDDING
 from structgen.engine.request import GrammarSpec, Request, SamplingParams
 from structgen.errors import DeadlineExceeded, GenerationError, InvalidRequest, OutOfMemory
 
@@ -92,9 +94,7 @@ def test_random_arrivals_and_aborts_leave_no_page_behind(start):
 
 
 def test_a_number_that_is_not_finite_ends_its_request_and_names_the_layer(start, loaded):
-    embedding = loaded.weights.embedding.clone()
-    embedding[BROKEN, 0] = float("nan")
-    broken = dataclasses.replace(loaded, weights=dataclasses.replace(loaded.weights, embedding=embedding))
+    broken = edited(loaded, {re.escape(EMBEDDING): with_broken_token(BROKEN)})
     client, whole = start(loaded=broken), start()
     good = [client.submit(Request((*SYSTEM, n), GREEDY)) for n in range(50, 53)]
     bad = client.submit(Request((*SYSTEM[:40], BROKEN, *SYSTEM[40:]), GREEDY))
@@ -110,9 +110,7 @@ def test_a_number_that_is_not_finite_ends_its_request_and_names_the_layer(start,
 
 def test_pages_with_broken_numbers_are_never_shared(start, loaded):
     """The chunk that has the number is not the prompt's last; who begins with the same pages must not take them."""
-    embedding = loaded.weights.embedding.clone()
-    embedding[BROKEN, 0] = float("nan")
-    broken = dataclasses.replace(loaded, weights=dataclasses.replace(loaded.weights, embedding=embedding))
+    broken = edited(loaded, {re.escape(EMBEDDING): with_broken_token(BROKEN)})
     client = start(loaded=broken, max_num_batched_tokens=32)
     assert last(client.submit(Request((*SYSTEM[:20], BROKEN, *SYSTEM[20:]), GREEDY))).error is not None
     usage = last(client.submit(Request(SYSTEM, GREEDY))).usage

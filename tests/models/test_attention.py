@@ -9,10 +9,12 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from structgen.engine.models import KVCache, LinearScaling, describe
+from structgen.engine.models import LinearScaling, describe
 from structgen.engine.models.attention import Scores, attention, attention_mask
+from structgen.engine.models.cache import KVCache
+from structgen.engine.models.frequencies import inverse_frequencies
 from structgen.engine.models.linear import linear
-from structgen.engine.models.rope import inverse_frequencies, rotate, rotation
+from structgen.engine.models.rope import rotate, rotation
 
 DESCRIPTION = describe(
     "llama",
@@ -70,7 +72,7 @@ def test_attention_is_that_of_one_query_at_a_time(count, before, kv_heads, group
 @pytest.mark.parametrize("scaling", [None, LinearScaling(4.0)])
 def test_rotation_turns_pairs_as_complex_numbers(scaling):
     rope = DESCRIPTION.rope.__class__(500.0, scaling)
-    frequencies = inverse_frequencies(rope, 8)
+    frequencies = torch.from_numpy(inverse_frequencies(rope, 8))
     heads = torch.randn(3, 2, 8, generator=torch.Generator().manual_seed(0))
     rotated = rotate(heads, *rotation(frequencies, torch.arange(5, 8)))
     factor = scaling.factor if scaling else 1.0

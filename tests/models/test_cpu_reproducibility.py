@@ -9,7 +9,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from paged_steps import Row, logits_alone, step_of
+from paged_steps import Row, logits_alone, logits_of, step_of
 
 from structgen.engine.cpu.runner import CpuRunner
 from structgen.engine.models import load_model
@@ -80,7 +80,7 @@ def test_schedules_pages_and_threads_leave_the_bits(schedule, name, threads, kin
             Row(sequences[index][start : start + count], start, pages[5 * index : 5 * index + 5])
             for index, start, count in step
         ]
-        found = together.run(step_of(rows, groups))
+        found = logits_of(together, step_of(rows, groups))
         assert torch.equal(found, torch.cat([expected[index][start : start + count] for index, start, count in step]))
 
 
@@ -92,8 +92,8 @@ def test_decoding_many_rows_gives_each_its_own_bits(rows, kind, runners):
     pages = [range(3 * index, 3 * index + 3) for index in range(rows)]
     prompts = [Row(one[:-1], 0, pages[index]) for index, one in enumerate(sequences) if len(one) > 1]
     if prompts:
-        runner.run(step_of(prompts, wanted=[]))
+        logits_of(runner, step_of(prompts, wanted=[]))
     last = [Row(one[-1:], len(one) - 1, pages[index]) for index, one in enumerate(sequences)]
-    found = runner.run(step_of(last))
+    found = logits_of(runner, step_of(last))
     for index, one in enumerate(sequences):
         assert torch.equal(found[index], logits_alone(runner, one, pages[index])[-1])

@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 import subprocess
 import sys
 
 import numpy as np
 import pytest
 import torch
-from paged_steps import Row, logits_alone, step_of
+from edited_weights import edited, untied, with_broken_token
+from paged_steps import Row, logits_alone, logits_of, step_of
 
 from structgen.engine.cpu.runner import CpuRunner
 from structgen.engine.models import load_model
 from structgen.engine.models.loading import LoadedModel
-from structgen.engine.models.weights import LayerWeights, ModelWeights
+from structgen.engine.models.weights import EMBEDDING, HEAD
 from structgen.engine.runner import TorchRunner
 from structgen.errors import InvalidRequest, OutOfMemory, UnsupportedModel
 
 PAGES = 12
+MATRICES = r"model\.layers\.\d+\.(self_attn|mlp)\.\w+_proj\.weight"
 TOKENS = np.random.default_rng(0).integers(0, 97, 60).tolist()
 
 
@@ -40,14 +43,10 @@ def error(found: torch.Tensor, expected: torch.Tensor) -> float:
 
 def quantized(loaded: LoadedModel, matrix, head, embedding=lambda weight: weight.bfloat16().float()) -> LoadedModel:
     """The model with the weights that a quantization stands for."""
-
-    def layer_of(layer: LayerWeights) -> LayerWeights:
-        names = ("qkv", "output", "gate_up", "down")
-        return dataclasses.replace(layer, **{name: matrix(getattr(layer, name)) for name in names})
-
-    old = loaded.weights
-    layers = tuple(layer_of(layer) for layer in old.layers)
-    return dataclasses.replace(loaded, weights=ModelWeights(embedding(old.embedding), layers, old.norm, head(old.head)))
+    of_patterns = {MATRICES: matrix, re.escape(HEAD): head, re.escape(EMBEDDING): embedding}
+    return untied(
+        loaded, {name: lambda values, edit=edit: edit(torch.from_numpy(values)) for name, edit in of_patterns.items()}
+    )
 
 
 def as_int8(weight: torch.Tensor) -> torch.Tensor:
@@ -119,7 +118,7 @@ def test_pages_that_no_window_reaches_need_not_be_there(tiny):
     loaded = load_model(tiny("mistral-window").folder)  # eight tokens
     runner = runner_of(loaded)
     expected = logits_alone(runner, TOKENS, [7, 2, 0, 5])
-    later = runner.run(step_of([Row(TOKENS[50:], 50, [-1, -1, 0, 5])]))
+    later = logits_of(runner, step_of([Row(TOKENS[50:], 50, [-1, -1, 0, 5])]))
     assert torch.equal(later, expected[50:])
 
 
@@ -142,7 +141,7 @@ def test_layers_with_other_windows_have_pages_of_their_own(name, groups, windows
 
     def run(tokens: list[int], start: int, pages: list[list[int]]) -> torch.Tensor:
         step = step_of([Row(tokens, start, pages[0])])
-        return runner.run(step._replace(page_tables=tuple(np.array([row], np.int32) for row in pages)))
+        return logits_of(runner, step._replace(page_tables=tuple(np.array([row], np.int32) for row in pages)))
 
     assert torch.equal(run(TOKENS, 0, tables), expected)
     # At position 40 no window reaches the first two pages any more; they are another sequence's by then.
@@ -155,9 +154,9 @@ def test_only_wanted_logits_are_computed(tiny):
     runner = runner_of(load_model(tiny("llama2").folder))
     everything = logits_alone(runner, TOKENS, [0, 1, 2, 3])
     rows = [Row(TOKENS, 0, [0, 1, 2, 3]), Row(TOKENS[:20], 0, [4, 5])]
-    found = runner.run(step_of(rows, wanted=[3, 59, 60]))
+    found = logits_of(runner, step_of(rows, wanted=[3, 59, 60]))
     assert torch.equal(found, everything[[3, 59, 0]])
-    assert runner.run(step_of(rows, wanted=[])).shape == (0, runner.vocab_size)
+    assert logits_of(runner, step_of(rows, wanted=[])).shape == (0, runner.vocab_size)
 
 
 def test_logits_belong_to_the_caller(tiny):
@@ -174,22 +173,23 @@ def test_rows_share_pages_and_go_on_in_copies(kv, tiny):
     expected = logits_alone(runner, TOKENS, [0, 1, 2, 3])
     runner.copy_page(0, 1, 6)
     rows = [Row(TOKENS[20:30], 20, [0, 1]), Row(TOKENS[20:40], 20, [0, 6, 7])]
-    assert torch.equal(runner.run(step_of(rows)), torch.cat((expected[20:30], expected[20:40])))
+    assert torch.equal(logits_of(runner, step_of(rows)), torch.cat((expected[20:30], expected[20:40])))
 
 
 def test_what_is_not_finite_stays_with_its_row(tiny):
     loaded = load_model(tiny("llama2").folder)
-    weights = dataclasses.replace(loaded.weights, embedding=loaded.weights.embedding.clone())
-    weights.embedding[13] = float("nan")
+    broken = untied(loaded, {re.escape(EMBEDDING): with_broken_token(13)})
     for quantization, kv in (("fp32", "fp32"), ("fp32", "int8"), ("int8", "int8"), ("int4", "bf16"), ("w8a8", "bf16")):
         good = runner_of(loaded, quantization, kv)
-        runner = runner_of(dataclasses.replace(loaded, weights=weights), quantization, kv)
+        runner = runner_of(broken, quantization, kv)
         rows = [Row([1, 2, 3], 0, [0]), Row([4, 13, 5], 0, [1]), Row([6], 0, [2])]
-        found, expected = runner.run(step_of(rows)), good.run(step_of(rows))
+        found, expected = logits_of(runner, step_of(rows)), logits_of(good, step_of(rows))
         assert torch.equal(found[[0, 1, 2, 6]], expected[[0, 1, 2, 6]])
         assert found[[4, 5]].isnan().all()
         # A page that held such numbers serves the next sequence.
-        assert torch.equal(runner.run(step_of([Row([4, 2], 0, [1])])), good.run(step_of([Row([4, 2], 0, [1])])))
+        assert torch.equal(
+            logits_of(runner, step_of([Row([4, 2], 0, [1])])), logits_of(good, step_of([Row([4, 2], 0, [1])]))
+        )
 
 
 @pytest.mark.parametrize("name", ["llama2", "gemma2-uncapped"])
@@ -199,14 +199,12 @@ def test_the_layer_with_broken_weights_is_named(quantization, name, tiny):
     whole = runner_of(loaded, quantization)
     step = step_of([Row([1, 2, 3], 0, [0])], len(whole.cache_groups))
     assert whole.broken_layer(step) is None
-    layers = list(loaded.weights.layers)
-    layers[1] = dataclasses.replace(layers[1], down=torch.full_like(layers[1].down, float("nan")))
-    broken = dataclasses.replace(loaded, weights=dataclasses.replace(loaded.weights, layers=tuple(layers)))
-    runner = runner_of(broken, quantization)
-    assert runner.run(step).isnan().all()
+    down = re.escape("model.layers.1.mlp.down_proj.weight")
+    runner = runner_of(edited(loaded, {down: lambda values: np.full_like(values, np.nan)}), quantization)
+    assert logits_of(runner, step).isnan().all()
     assert runner.broken_layer(step) == "layer 1"
-    head = dataclasses.replace(loaded.weights, head=torch.full_like(loaded.weights.head, float("inf")))
-    runner = runner_of(dataclasses.replace(loaded, weights=head), quantization)
+    head = re.escape(HEAD)
+    runner = runner_of(untied(loaded, {head: lambda values: np.full_like(values, np.inf)}), quantization)
     assert runner.broken_layer(step) == "the output projection"
 
 
@@ -224,7 +222,7 @@ def test_the_layer_with_broken_weights_is_named(quantization, name, tiny):
 def test_a_step_that_leads_out_of_the_model_is_refused(row, reason, tiny):
     runner = runner_of(load_model(tiny("llama2").folder))
     with pytest.raises(InvalidRequest, match=reason):
-        runner.run(step_of([row]))
+        logits_of(runner, step_of([row]))
 
 
 def test_more_pages_than_there_is_memory_are_refused(tiny):
@@ -258,7 +256,8 @@ def test_a_profile_names_every_operation(tiny):
 
 FORKS = """
 import os, sys, torch
-from paged_steps import Row, logits_alone
+from edited_weights import edited, untied, with_broken_token
+from paged_steps import Row, logits_alone, logits_of
 from structgen.engine.cpu.runner import CpuRunner
 from structgen.engine.models import load_model
 runner = CpuRunner(load_model(sys.argv[1]), threads=2)

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-import dataclasses
+import re
 
+import numpy as np
 import pytest
 import torch
+from edited_weights import edited, with_broken_token
+from paged_steps import logits_of
 from random_steps import relative_error, run
 
 from structgen.engine.batching import build_batch
 from structgen.engine.kv import KVManager
 from structgen.engine.models import load_model
+from structgen.engine.models.weights import EMBEDDING
 from structgen.engine.paged_torch import TorchPagedRunner
 from structgen.engine.runner import TorchRunner
 from structgen.engine.scheduler import Row
@@ -66,7 +70,7 @@ def test_a_fork_goes_on_from_a_copied_page(tiny):
     def step(task, length):
         for group, source, target in kv.extend(task.sequence, length):
             runner.copy_page(group, source, target)
-        logits = runner.run(build_batch([Row(task, task.sequence.computed, length)], 8))
+        logits = logits_of(runner, build_batch([Row(task, task.sequence.computed, length)], 8))
         kv.advance(task.sequence, length)
         return logits[0]
 
@@ -81,9 +85,7 @@ def test_a_fork_goes_on_from_a_copied_page(tiny):
 @pytest.mark.parametrize("kv_dtype", [torch.float32, torch.int8])
 def test_a_number_that_is_not_finite_stays_in_its_row_and_its_layer_is_named(tiny, kv_dtype):
     loaded = load_model(tiny("llama2").folder)
-    embedding = loaded.weights.embedding.clone()
-    embedding[50, 0] = float("nan")
-    broken = dataclasses.replace(loaded, weights=dataclasses.replace(loaded.weights, embedding=embedding))
+    broken = edited(loaded, {re.escape(EMBEDDING): with_broken_token(50)})
     runner = TorchPagedRunner(broken, kv_dtype=kv_dtype)
     runner.allocate((20,))
     kv = KVManager(runner.cache_groups, [20], 16)
@@ -92,7 +94,7 @@ def test_a_number_that_is_not_finite_stays_in_its_row_and_its_layer_is_named(tin
         sequence = kv.new_sequence(tokens)
         assert kv.open(sequence) is not None
         rows.append(Row(Task(sequence, arrival=arrival), 0, len(tokens)))
-    logits = runner.run(build_batch(rows, 16))
+    logits = logits_of(runner, build_batch(rows, 16))
     assert logits.isfinite().all(dim=-1).tolist() == [True, False, True]
     assert runner.broken_layer(build_batch(rows[1:2], 16)) == "the embedding"
     assert runner.broken_layer(build_batch(rows[:1], 16)) is None
@@ -101,17 +103,14 @@ def test_a_number_that_is_not_finite_stays_in_its_row_and_its_layer_is_named(tin
 @pytest.mark.parametrize("layer", [0, 2])
 def test_a_broken_layer_is_found(tiny, layer):
     loaded = load_model(tiny("llama2").folder)
-    layers = list(loaded.weights.layers)
-    layers[layer] = dataclasses.replace(layers[layer], down=torch.full_like(layers[layer].down, 1e38))
-    runner = TorchPagedRunner(
-        dataclasses.replace(loaded, weights=dataclasses.replace(loaded.weights, layers=tuple(layers)))
-    )
+    down = re.escape(f"model.layers.{layer}.mlp.down_proj.weight")
+    runner = TorchPagedRunner(edited(loaded, {down: lambda values: np.full_like(values, 1e38)}))
     runner.allocate((2,))
     kv = KVManager(runner.cache_groups, [2], 16)
     sequence = kv.new_sequence([1, 2, 3])
     assert kv.open(sequence) is not None
     batch = build_batch([Row(Task(sequence, arrival=0), 0, 3)], 16)
-    assert not runner.run(batch).isfinite().all()
+    assert not logits_of(runner, batch).isfinite().all()
     assert runner.broken_layer(batch) == f"layer {layer}"
 
 

@@ -34,6 +34,11 @@ def step_of(rows: Sequence[Row], groups: int = 1, wanted: Sequence[int] | None =
     )
 
 
+def logits_of(runner: PagedRunner, step: StepBatch) -> torch.Tensor:
+    """Logits of a step."""
+    return torch.from_numpy(runner.run(step))
+
+
 def logits_alone(runner: PagedRunner, tokens: Sequence[int], pages: Sequence[int]) -> torch.Tensor:
     """Logits ``[tokens, vocab]`` of a sequence that is the only row of one step."""
-    return runner.run(step_of([Row(tokens, 0, pages)], len(runner.cache_groups)))
+    return logits_of(runner, step_of([Row(tokens, 0, pages)], len(runner.cache_groups)))

@@ -6,6 +6,7 @@ import random
 
 import numpy as np
 import torch
+from paged_steps import logits_of
 
 from structgen.engine.batching import build_batch
 from structgen.engine.kv import KVManager
@@ -49,7 +50,7 @@ def run(runner, sequences, seed):
             assert kv.extend(task.sequence, length) == []
             rows.append(Row(task, task.sequence.computed, length))
         batch = all_wanted(build_batch(rows, runner.page_size))
-        found = runner.run(batch).split([row.length for row in rows])
+        found = logits_of(runner, batch).split([row.length for row in rows])
         for row, one in zip(rows, found, strict=True):
             logits[row.task.arrival].append(one)
             kv.advance(row.task.sequence, row.length)

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-import torch
 
 from structgen.engine.models.description import ModelDescription, Rope
-from structgen.engine.models.rope import inverse_frequencies, rotation
+from structgen.engine.models.frequencies import inverse_frequencies
 
 __all__ = ["Angles"]
 
@@ -46,6 +45,6 @@ class Angles:
         while self._known < positions:
             first, last = self._known, min(self._known + _AT_ONCE, self._table.shape[1])
             for table, frequencies in zip(self._table, self._frequencies, strict=True):
-                cosines, sines = rotation(frequencies, torch.arange(first, last))
-                table[first:last] = torch.cat((cosines, sines), dim=2)[:, 0].numpy()
+                angles = np.arange(first, last, dtype=np.float32)[:, None] * frequencies
+                table[first:last] = np.concatenate((np.cos(angles), np.sin(angles)), axis=1)
             self._known = last

@@ -6,10 +6,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from structgen.engine.cache_groups import cache_groups
 from structgen.engine.cpu.layout import BLOCK, MOST_GROUPS
 from structgen.engine.memory import available_memory
 from structgen.engine.models.description import ModelDescription
-from structgen.engine.page_storage import cache_groups
 from structgen.errors import InvalidRequest, OutOfMemory, UnsupportedModel
 
 __all__ = ["KV_TYPES", "LayerPlace", "PageLayout", "PagePool"]

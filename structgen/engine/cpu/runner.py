@@ -6,16 +6,15 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-import torch
 
 from structgen.engine.cpu import layout
 from structgen.engine.cpu.angles import Angles
+from structgen.engine.cpu.emitter import emit
 from structgen.engine.cpu.interpreter import run_program
 from structgen.engine.cpu.kernels.attention import QUERIES_TOGETHER
 from structgen.engine.cpu.kernels.scores import PLACE_BYTES
-from structgen.engine.cpu.packing import Memory
+from structgen.engine.cpu.memory import Memory
 from structgen.engine.cpu.pages import PageLayout, PagePool
-from structgen.engine.cpu.program import emit
 from structgen.engine.cpu.tasks import attention_tasks
 from structgen.engine.cpu.team import CoreWatch, Team, available_cores
 from structgen.engine.models.loading import LoadedModel
@@ -48,22 +47,21 @@ class CpuRunner:
     Parameters
     ----------
     loaded : LoadedModel
-        The model; its weights are needed no more afterwards, but for the embedding with ``quantization="fp32"``.
+        The model; its weights are read here, some rows at a time, and its files are needed no more afterwards.
     quantization : str
         Of the linear layers: ``"fp32"``, ``"bf16"`` (activations stay float32), ``"int8"`` (a scale for
         each channel; activations have a scale for each row and 16 bits, or as many as sums of 32 bits allow),
         ``"w8a8"`` (the same with activations of 8 bits, which is faster where the processor multiplies bytes, and
         less exact) or ``"int4"`` (groups of 32 inputs; the output projection in int8). Blocks of type Q4_0 and Q4_1 of
-        a GGUF file are kept exactly, of Q4_K all but the last bits of their scales; others (Q5_0, Q6_K, Q8_0, ...) are
-        quantized anew, and so is everything for int8, whose scales are those of whole channels.
+        a GGUF file are kept exactly, of Q4_K all but the last bits of their scales; matrices that have more bits in the
+        file (Q5_0, Q6_K, Q8_0, ...) are kept in int8. For int8, whose scales are those of whole channels, all are
+        quantized anew.
     kv : str
         What keys and values are stored as: ``"fp32"``, ``"bf16"`` or ``"int8"`` (a scale for each head and token).
     page_size : int
         Tokens a page, a multiple of 16.
     threads : int, optional
         By default as many as the process may use cores; with a core taken by another process fewer run.
-    consume : bool
-        Whether the model's weights may be laid out anew where they are, and be nothing else afterwards.
 
     Raises
     ------
@@ -81,13 +79,11 @@ class CpuRunner:
         kv: str = "int8",
         page_size: int = 16,
         threads: int | None = None,
-        consume: bool = False,
     ) -> None:
         description = self._description = loaded.description
         self._pages = PageLayout(description, kv, page_size)
         self._angles = Angles(description)
-        memory = Memory(consume=consume)
-        self._program = emit(description, loaded.weights, quantization, self._pages, self._angles, memory)
+        self._program = emit(description, loaded.weights, quantization, self._pages, self._angles, Memory())
         self.page_size = page_size
         self.cache_groups: tuple[CacheGroup, ...] = self._pages.groups
         self._full_group = next((number for number, one in enumerate(self.cache_groups) if one.window is None), None)
@@ -137,7 +133,7 @@ class CpuRunner:
         """Copy a page's keys and values."""
         self._pools[group].copy(source, target)
 
-    def run(self, batch: StepBatch) -> torch.Tensor:
+    def run(self, batch: StepBatch) -> npt.NDArray[np.float32]:
         """Compute a step. See :class:`structgen.engine.step.PagedRunner`.
 
         Raises
@@ -149,7 +145,7 @@ class CpuRunner:
         self._barrier[_WAITED] = 0
         logits = self._run(batch, 0, len(self._program.table), members)
         self._watch.note(members, self._barrier[_WAITED] / max(self._step[layout.TICKS], 1))
-        return torch.from_numpy(logits[:, : self.vocab_size])
+        return logits[:, : self.vocab_size]
 
     def profile(self, batch: StepBatch) -> list[OperationTime]:
         """Run a step with all threads and say how long each operation took."""

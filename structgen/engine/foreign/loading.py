@@ -17,6 +17,7 @@ from structgen._reasons import first_line
 from structgen.engine.foreign.interface import ATTENTION, register
 from structgen.engine.foreign.library import import_transformers, quiet, version
 from structgen.engine.foreign.probe import KINDS, Layer, probe
+from structgen.engine.models.torch_weights import DTYPES
 from structgen.engine.weights.huggingface import HuggingFaceCheckpoint
 from structgen.errors import InvalidModelFile, UnsupportedModel
 
@@ -56,7 +57,7 @@ class ForeignModel:
     chat_template: ChatTemplate | None
 
 
-def load_foreign_model(checkpoint: HuggingFaceCheckpoint, name: str, dtype: torch.dtype) -> ForeignModel:
+def load_foreign_model(checkpoint: HuggingFaceCheckpoint, name: str, dtype: str) -> ForeignModel:
     """Load a model through ``transformers``' own code for its architecture.
 
     Parameters
@@ -65,7 +66,7 @@ def load_foreign_model(checkpoint: HuggingFaceCheckpoint, name: str, dtype: torc
         The model's folder.
     name : str
         What the model is called.
-    dtype : torch.dtype
+    dtype : str
         What it computes in.
 
     Raises
@@ -81,7 +82,7 @@ def load_foreign_model(checkpoint: HuggingFaceCheckpoint, name: str, dtype: torc
         longest = _longest(config.get_text_config())
     tokenizer = checkpoint.tokenizer()
     with _naming(path):
-        module = _load(transformers, path, config, dtype)
+        module = _load(transformers, path, config, DTYPES[dtype])
         found = probe(module, config.get_text_config())
     _log.warning(
         "structgen: %r has no description here; it runs through transformers' own code, up to %d tokens a sequence",
@@ -92,7 +93,7 @@ def load_foreign_model(checkpoint: HuggingFaceCheckpoint, name: str, dtype: torc
         name=name,
         architecture=architecture,
         module=module,
-        dtype=dtype,
+        dtype=DTYPES[dtype],
         layers=found.layers,
         vocab_size=found.vocab_size,
         max_position_embeddings=longest,

@@ -6,12 +6,15 @@ import inspect
 import itertools
 from collections.abc import Iterator, Mapping
 
+import numpy as np
+import numpy.typing as npt
 import torch
 from torch.nn import functional
 
+from structgen.engine.cache_groups import layers_alike
 from structgen.engine.foreign.interface import Asked, attending
 from structgen.engine.foreign.loading import ForeignModel
-from structgen.engine.page_storage import PageStore, layers_alike
+from structgen.engine.page_storage import PageStore
 from structgen.engine.paged_attention import PagedAttention, step_tensor
 from structgen.engine.step import CacheGroup, StepBatch
 
@@ -66,14 +69,14 @@ class ForeignPagedRunner:
         """Copy a page's keys and values."""
         self._store.copy(group, source, target)
 
-    def run(self, batch: StepBatch) -> torch.Tensor:
+    def run(self, batch: StepBatch) -> npt.NDArray[np.float32]:
         """Compute a step: float32 ``[logits, vocab_size]``. See :class:`~structgen.engine.step.PagedRunner`."""
         wanted = step_tensor(batch.wanted, self._device)
         tokens, positions = (step_tensor(numbers, self._device)[None] for numbers in (batch.token_ids, batch.positions))
         kept = {"logits_to_keep": wanted} if self._keeps_logits else {}
         with torch.no_grad(), attending(_Pages(PagedAttention(batch, self._store))):
             logits = self._module(input_ids=tokens, position_ids=positions, use_cache=False, **kept).logits[0]
-            return (logits if self._keeps_logits else logits[wanted]).float()
+            return (logits if self._keeps_logits else logits[wanted]).float().cpu().numpy()
 
     def broken_layer(self, batch: StepBatch) -> str | None:
         """Say where the first number that is not finite comes up in a step, ``None`` where none does; slow.

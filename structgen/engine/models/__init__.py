@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from structgen.engine.models.cache import KVCache
 from structgen.engine.models.description import LinearScaling, Llama3Scaling, ModelDescription, Rope
 from structgen.engine.models.families import Family, describe
 from structgen.engine.models.loading import LoadedModel, load_model
 
 __all__ = [
     "Family",
-    "KVCache",
     "LinearScaling",
     "Llama3Scaling",
     "LoadedModel",

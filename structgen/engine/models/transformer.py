@@ -12,9 +12,10 @@ from torch.nn import functional
 from structgen.engine.models.attention import Scores, attention, attention_mask
 from structgen.engine.models.cache import KVCache
 from structgen.engine.models.description import Activation, ModelDescription
+from structgen.engine.models.frequencies import inverse_frequencies
 from structgen.engine.models.linear import linear
-from structgen.engine.models.rope import inverse_frequencies, rotate, rotation
-from structgen.engine.models.weights import LayerWeights, ModelWeights
+from structgen.engine.models.rope import rotate, rotation
+from structgen.engine.models.torch_weights import LayerWeights, ModelWeights
 
 __all__ = ["Attend", "Transformer"]
 
@@ -41,7 +42,8 @@ class Transformer:
         self._ropes = [description.rope_of(layer) for layer in range(description.num_hidden_layers)]
         device = weights.embedding.device
         self._frequencies = {
-            rope: inverse_frequencies(rope, description.head_dim).to(device) for rope in set(self._ropes)
+            rope: torch.from_numpy(inverse_frequencies(rope, description.head_dim)).to(device)
+            for rope in set(self._ropes)
         }
         self._scores = Scores(description.score_scale, description.attention_softcap)
 

@@ -1,136 +1,56 @@
-"""A model's weights in memory, in the layout that the transformer reads them in."""
+"""A model's weights as its files have them: which tensors its matrices are joined from, and how they are read."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from typing import NamedTuple
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple, Protocol
 
 import numpy as np
-import torch
+import numpy.typing as npt
 
 from structgen.engine.models.description import ModelDescription
 from structgen.engine.weights.groups import Groups
 
-__all__ = ["Arena", "LayerWeights", "MatrixPart", "ModelWeights", "lay_out", "matrix_parts"]
+__all__ = [
+    "EMBEDDING",
+    "HEAD",
+    "LAST_NORM",
+    "Matrix",
+    "MatrixPart",
+    "WeightSource",
+    "layer_matrices",
+    "matrix_inputs",
+    "matrix_parts",
+    "norm_names",
+    "parameter_shapes",
+]
 
-_ALIGNMENT = 64
-"""Bytes: a cache line, and the widest vector register."""
-_PIECE = 32 << 20
+EMBEDDING, LAST_NORM, HEAD = "model.embed_tokens.weight", "model.norm.weight", "lm_head.weight"
+
+Floats = npt.NDArray[np.float32]
 
 
-@dataclass(frozen=True)
-class LayerWeights:
-    """One decoder layer. Matrices are ``[out, in]``; those that read the same input are one, so that they are one call.
+class WeightSource(Protocol):
+    """What weights are read from, by Hugging Face's names: a part of :class:`~structgen.engine.weights.Checkpoint`.
 
-    ``qkv`` holds query heads, then key heads, then value heads.
+    Several threads may read at once.
     """
 
-    input_norm: torch.Tensor  # [hidden]
-    qkv: torch.Tensor  # [(heads + 2 * kv_heads) * head_dim, hidden]
-    qkv_bias: torch.Tensor | None  # [(heads + 2 * kv_heads) * head_dim]
-    query_norm: torch.Tensor | None  # [head_dim]
-    key_norm: torch.Tensor | None  # [head_dim]
-    output: torch.Tensor  # [hidden, heads * head_dim]
-    output_norm: torch.Tensor | None  # [hidden]
-    mlp_norm: torch.Tensor  # [hidden]
-    gate_up: torch.Tensor  # [2 * intermediate, hidden]
-    down: torch.Tensor  # [hidden, intermediate]
-    down_norm: torch.Tensor | None  # [hidden]
+    def tensor(self, name: str) -> Floats:
+        """Read a tensor as a whole."""
+        ...
 
+    def read_rows(self, name: str, first: int, out: Floats) -> None:
+        """Read some rows into memory of the caller's."""
+        ...
 
-@dataclass(frozen=True)
-class ModelWeights:
-    """All weights of a model, in one dtype."""
+    def bits(self, name: str) -> int | None:
+        """Bits of the integers that a matrix is stored as, None where it is stored as floats."""
+        ...
 
-    embedding: torch.Tensor  # [vocab, hidden]
-    layers: list[LayerWeights]
-    norm: torch.Tensor  # [hidden]
-    head: torch.Tensor  # [vocab, hidden]; the embedding itself where the description ties them
-    groups: Mapping[str, Callable[[], Groups]] = field(default_factory=dict)
-    """What reads matrices of layers that the files hold as integers of 4 bits, by Hugging Face's names."""
-
-    @property
-    def dtype(self) -> torch.dtype:
-        """The dtype of every tensor here."""
-        return self.embedding.dtype
-
-
-class Arena:
-    """Uninitialized memory for weights in few large pieces, each of which goes with the last tensor in it.
-
-    Large, and from numpy, because numpy asks for huge pages: 538 MB in pages of 4 KB took 115,000 page faults, half the
-    time of a load, and every forward pass would walk them again.
-
-    Parameters
-    ----------
-    dtype : torch.dtype
-        Of all of it.
-    """
-
-    def __init__(self, dtype: torch.dtype) -> None:
-        self._dtype = dtype
-        self._piece = np.empty(0, np.uint8)
-        self._used = 0
-
-    def take(self, *shape: int) -> torch.Tensor:
-        """Return the next tensor, aligned to a cache line."""
-        size = math.prod(shape) * self._dtype.itemsize
-        if self._used + size > len(self._piece):
-            self._piece = np.empty(max(_PIECE, size) + _ALIGNMENT, np.uint8)
-            self._used = -self._piece.ctypes.data % _ALIGNMENT
-        tensor = torch.from_numpy(self._piece[self._used : self._used + size]).view(self._dtype).view(shape)
-        self._used += -(-size // _ALIGNMENT) * _ALIGNMENT
-        return tensor
-
-
-def lay_out(
-    description: ModelDescription, new: Callable[..., torch.Tensor]
-) -> tuple[ModelWeights, dict[str, torch.Tensor]]:
-    """Make the tensors of a model, and say where in them each tensor of a checkpoint belongs.
-
-    Parameters
-    ----------
-    description : ModelDescription
-        The model.
-    new : callable
-        Makes an uninitialized tensor of the shape in its arguments.
-
-    Returns
-    -------
-    tuple
-        The weights, and views of their parts by Hugging Face's names.
-    """
-    vocabulary = (description.vocab_size, description.hidden_size)
-    embedding = new(*vocabulary)
-    layers = [_new_layer(description, new) for _ in range(description.num_hidden_layers)]
-    norm = new(description.hidden_size)
-    head = embedding if description.tie_word_embeddings else new(*vocabulary)
-    places = {"model.embed_tokens.weight": embedding, "model.norm.weight": norm}
-    if head is not embedding:
-        places["lm_head.weight"] = head
-    for index, layer in enumerate(layers):
-        places.update({f"model.layers.{index}.{name}": part for name, part in _places(description, layer).items()})
-    return ModelWeights(embedding, layers, norm, head), places
-
-
-def _new_layer(description: ModelDescription, new: Callable[..., torch.Tensor]) -> LayerWeights:
-    hidden, head_dim = description.hidden_size, description.head_dim
-    queries, keys = description.num_attention_heads * head_dim, description.num_key_value_heads * head_dim
-    return LayerWeights(
-        input_norm=new(hidden),
-        qkv=new(queries + 2 * keys, hidden),
-        qkv_bias=new(queries + 2 * keys) if description.qkv_bias else None,
-        query_norm=new(head_dim) if description.qk_norm else None,
-        key_norm=new(head_dim) if description.qk_norm else None,
-        output=new(hidden, queries),
-        output_norm=new(hidden) if description.post_norms else None,
-        mlp_norm=new(hidden),
-        gate_up=new(2 * description.intermediate_size, hidden),
-        down=new(hidden, description.intermediate_size),
-        down_norm=new(hidden) if description.post_norms else None,
-    )
+    def groups(self, name: str, first: int, count: int) -> Groups:
+        """Some rows of a matrix of 4 bits, as it is stored."""
+        ...
 
 
 class MatrixPart(NamedTuple):
@@ -142,7 +62,7 @@ class MatrixPart(NamedTuple):
 
 
 def matrix_parts(description: ModelDescription) -> dict[str, tuple[MatrixPart, ...]]:
-    """Return what the matrices of a layer are joined from, by the fields of :class:`LayerWeights`."""
+    """Return what the matrices of a layer are joined from: those that read the same input are one, for one call."""
     queries, keys = (
         heads * description.head_dim for heads in (description.num_attention_heads, description.num_key_value_heads)
     )
@@ -155,31 +75,112 @@ def matrix_parts(description: ModelDescription) -> dict[str, tuple[MatrixPart, .
     }
 
 
-def _places(description: ModelDescription, layer: LayerWeights) -> dict[str, torch.Tensor]:
-    """Parts of a layer by their names in a checkpoint."""
-    parts = matrix_parts(description)
-    places = {"input_layernorm.weight": layer.input_norm, **_norm_places(layer)}
-    for matrix in parts:
-        places |= _split(getattr(layer, matrix), parts[matrix], "weight")
-    if layer.qkv_bias is not None:
-        places |= _split(layer.qkv_bias, parts["qkv"], "bias")
-    for name, norm in (("q_norm", layer.query_norm), ("k_norm", layer.key_norm)):
-        if norm is not None:
-            places[f"self_attn.{name}.weight"] = norm
-    return places
-
-
-def _split(joined: torch.Tensor, parts: tuple[MatrixPart, ...], kind: str) -> dict[str, torch.Tensor]:
-    pieces = joined.split([part.rows for part in parts])
-    return {f"{part.name}.{kind}": piece for part, piece in zip(parts, pieces, strict=True)}
-
-
-def _norm_places(layer: LayerWeights) -> dict[str, torch.Tensor]:
-    """The norms around the MLP; what comes before it is named after what it follows, unless that has its own."""
-    if layer.output_norm is None or layer.down_norm is None:
-        return {"post_attention_layernorm.weight": layer.mlp_norm}
+def matrix_inputs(description: ModelDescription) -> dict[str, int]:
+    """Return how many numbers each of a layer's matrices reads."""
     return {
-        "post_attention_layernorm.weight": layer.output_norm,
-        "pre_feedforward_layernorm.weight": layer.mlp_norm,
-        "post_feedforward_layernorm.weight": layer.down_norm,
+        "qkv": description.hidden_size,
+        "output": description.num_attention_heads * description.head_dim,
+        "gate_up": description.hidden_size,
+        "down": description.intermediate_size,
     }
+
+
+def norm_names(description: ModelDescription) -> dict[str, str]:
+    """Return what the norms of a layer are called in a checkpoint, by the fields of a layer.
+
+    What comes before the MLP is named after what it follows, unless that has a norm of its own.
+    """
+    names = {"input_norm": "input_layernorm", "mlp_norm": "post_attention_layernorm"}
+    if description.post_norms:
+        names |= {
+            "output_norm": "post_attention_layernorm",
+            "mlp_norm": "pre_feedforward_layernorm",
+            "down_norm": "post_feedforward_layernorm",
+        }
+    if description.qk_norm:
+        names |= {"query_norm": "self_attn.q_norm", "key_norm": "self_attn.k_norm"}
+    return names
+
+
+def parameter_shapes(description: ModelDescription) -> dict[str, tuple[int, ...]]:
+    """Return the shapes of all tensors that a checkpoint has of a model, by Hugging Face's names."""
+    vocabulary = (description.vocab_size, description.hidden_size)
+    shapes: dict[str, tuple[int, ...]] = {EMBEDDING: vocabulary, LAST_NORM: (description.hidden_size,)}
+    if not description.tie_word_embeddings:
+        shapes[HEAD] = vocabulary
+    for index in range(description.num_hidden_layers):
+        in_layer = _layer_shapes(description)
+        shapes |= {f"model.layers.{index}.{name}": shape for name, shape in in_layer.items()}
+    return shapes
+
+
+def _layer_shapes(description: ModelDescription) -> dict[str, tuple[int, ...]]:
+    inputs, parts = matrix_inputs(description), matrix_parts(description)
+    shapes: dict[str, tuple[int, ...]] = {
+        f"{part.name}.weight": (part.rows, inputs[matrix]) for matrix in parts for part in parts[matrix]
+    }
+    if description.qkv_bias:
+        shapes |= {f"{part.name}.bias": (part.rows,) for part in parts["qkv"]}
+    for field, name in norm_names(description).items():
+        is_of_heads = field in ("query_norm", "key_norm")
+        shapes[f"{name}.weight"] = (description.head_dim if is_of_heads else description.hidden_size,)
+    return shapes
+
+
+def layer_matrices(description: ModelDescription, source: WeightSource, index: int) -> dict[str, Matrix]:
+    """Return the matrices of a layer, by the fields that :func:`matrix_parts` names."""
+    inputs, found = matrix_inputs(description), dict[str, Matrix]()
+    for field, parts in matrix_parts(description).items():
+        named = [MatrixPart(f"model.layers.{index}.{part.name}.weight", part.rows) for part in parts]
+        found[field] = Matrix(source, named, inputs[field])
+    return found
+
+
+class Matrix:
+    """A matrix that is joined from tensors of a source, and read some rows at a time.
+
+    Parameters
+    ----------
+    source : WeightSource
+        What it is read from.
+    parts : sequence of MatrixPart
+        Its tensors, from the first row to the last, by their whole names.
+    inputs : int
+        Numbers of a row.
+    """
+
+    def __init__(self, source: WeightSource, parts: Sequence[MatrixPart], inputs: int) -> None:
+        self._source, self._parts = source, tuple(parts)
+        self.shape = (sum(part.rows for part in parts), inputs)
+
+    @property
+    def bits(self) -> int | None:
+        """Bits of the integers that it is stored as, the most of its tensors; None where one is stored as floats."""
+        bits = [self._source.bits(part.name) for part in self._parts]
+        return None if None in bits else max(one for one in bits if one is not None)
+
+    def read(self, first: int, out: Floats) -> None:
+        """Read rows from ``first`` on into ``out``, float32 ``[rows, inputs]``, contiguous."""
+        done = 0
+        for name, begin, count in self._within(first, len(out)):
+            self._source.read_rows(name, begin, out[done : done + count])
+            done += count
+
+    def pieces(self, first: int, count: int) -> Iterator[Floats | Groups]:
+        """Read rows from ``first`` on, as they are stored where that is in 4 bits."""
+        for name, begin, rows in self._within(first, count):
+            if self._source.bits(name) == 4:
+                yield self._source.groups(name, begin, rows)
+            else:
+                values = np.empty((rows, self.shape[1]), np.float32)
+                self._source.read_rows(name, begin, values)
+                yield values
+
+    def _within(self, first: int, count: int) -> Iterator[tuple[str, int, int]]:
+        """The tensors that some rows lie in, each with its first row of them and their number."""
+        begin = 0
+        for name, rows in self._parts:
+            start, end = max(first, begin), min(first + count, begin + rows)
+            if start < end:
+                yield name, start - begin, end - start
+            begin += rows

@@ -7,8 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 from structgen.engine.sources.base import Progress, ProgressCallback
+
+if TYPE_CHECKING:
+    from rich.progress import Progress as Bars
+    from rich.progress import TaskID
 
 __all__ = ["console_progress"]
 
@@ -24,6 +29,35 @@ def console_progress(title: str) -> Iterator[ProgressCallback]:
     title : str
         What is being fetched.
     """
+    display = _Display(title)
+    try:
+        yield display.show
+    finally:
+        display.stop()
+
+
+class _Display:
+    """The bars; rich takes a tenth of a second to import, so it comes in when there is something to show."""
+
+    def __init__(self, title: str) -> None:
+        self._title = title
+        self._bars: Bars | None = None
+        self._tasks: dict[str, TaskID] = {}
+
+    def show(self, progress: Progress) -> None:
+        if self._bars is None:
+            self._bars = _bars()
+            self._bars.start()
+        if progress.stage not in self._tasks:
+            self._tasks[progress.stage] = self._bars.add_task(f"{self._title}: {progress.stage}", total=None)
+        self._bars.update(self._tasks[progress.stage], completed=progress.completed, total=progress.total)
+
+    def stop(self) -> None:
+        if self._bars is not None:
+            self._bars.stop()
+
+
+def _bars() -> Bars:
     from rich import progress as bars
     from rich.console import Console
 
@@ -35,16 +69,4 @@ def console_progress(title: str) -> Iterator[ProgressCallback]:
         bars.TransferSpeedColumn(),
         bars.TimeRemainingColumn(),
     )
-    tasks: dict[str, bars.TaskID] = {}
-    display = bars.Progress(*columns, console=console, disable=not console.is_terminal)
-
-    def show(progress: Progress) -> None:
-        if progress.stage not in tasks:
-            display.start()  # once is enough, twice does nothing
-            tasks[progress.stage] = display.add_task(f"{title}: {progress.stage}", total=None)
-        display.update(tasks[progress.stage], completed=progress.completed, total=progress.total)
-
-    try:
-        yield show
-    finally:
-        display.stop()
+    return bars.Progress(*columns, console=console, disable=not console.is_terminal)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-import torch
+import numpy as np
+import numpy.typing as npt
 
 from structgen.errors import ModelNotFound, PluginError, UnsupportedModel
 from structgen.plugins import registry
@@ -32,7 +33,7 @@ class Checkpoint(ABC):
     Opening reads the small parts (headers, metadata) and maps the weights; their pages come in when a tensor is
     asked for. Nothing is ever written, nothing of the caller's is kept, and every method may be called from several
     threads at once and any number of times. A checkpoint is a context manager; :meth:`close` may be called twice.
-    Tensors and the tokenizer stay valid after it, because a tensor keeps its own part of the mapping alive.
+    What was read and the tokenizer stay valid after it.
 
     A file that is truncated, corrupt or incomplete raises :class:`~structgen.errors.InvalidModelFile`, one that is
     well-formed and of a kind that cannot be run raises :class:`~structgen.errors.UnsupportedModel`: as early as the
@@ -87,10 +88,19 @@ class Checkpoint(ABC):
         """
 
     @abstractmethod
-    def tensor(self, name: str, dtype: torch.dtype = torch.float32) -> torch.Tensor:
-        """Read one tensor in Hugging Face's layout, dequantized and converted to the floating point ``dtype``.
+    def read_rows(self, name: str, first: int, out: npt.NDArray[np.float32]) -> None:
+        """Read some rows of a tensor in Hugging Face's layout, dequantized, into memory of the caller's.
 
-        It must not be written to: where the file already holds ``dtype`` it is a view of the mapping.
+        A few rows at a time, so that a matrix need never be in memory as a whole before it is laid out anew.
+
+        Parameters
+        ----------
+        name : str
+            The tensor.
+        first : int
+            The first of the rows (of a vector: elements).
+        out : np.ndarray
+            float32, contiguous; the tensor's shape but for its length, which is how many rows are read.
 
         Raises
         ------
@@ -98,19 +108,25 @@ class Checkpoint(ABC):
             There is no tensor of that name.
         """
 
-    def read_into(self, name: str, out: torch.Tensor) -> None:
-        """As :meth:`tensor`, into memory of the caller's: ``out`` is contiguous and has the tensor's shape.
+    def tensor(self, name: str) -> npt.NDArray[np.float32]:
+        """Read one tensor as a whole, as :meth:`read_rows` does: the caller's own, float32.
 
-        A reader that computes its values overrides this, so that they are written once.
+        Raises
+        ------
+        InvalidModelFile
+            There is no tensor of that name.
         """
-        out.copy_(self.tensor(name, out.dtype))
+        values = np.empty(self.shape(name), np.float32)
+        self.read_rows(name, 0, values)
+        return values
 
-    def groups(self, name: str) -> Callable[[], Groups] | None:
-        """Return what reads a matrix as integers of 4 bits, where the files hold it so, and else None.
-
-        Rows are in Hugging Face's order. What is returned may be called at any time, also after :meth:`close`.
-        """
+    def bits(self, name: str) -> int | None:
+        """Return how many bits the integers have that a matrix is stored as, and None where it is stored as floats."""
         return None
+
+    def groups(self, name: str, first: int, count: int) -> Groups:
+        """Return some rows of a matrix whose :meth:`bits` are 4 as the files hold them, in Hugging Face's order."""
+        raise NotImplementedError(f"{type(self).__name__} says that {name} has {self.bits(name)} bits")
 
     @abstractmethod
     def tokenizer(self) -> Tokenizer:

@@ -1,10 +1,10 @@
-"""Quantized ggml blocks to floating point, in numpy.
+"""Quantized ggml blocks to float32, in numpy.
 
 ``gguf.quants`` is the reference: the tests hold every type to it bit by bit. Its 16 rows at a time cost it two
 seconds for the weights of SmolLM2; this needs a quarter of that. numpy and not torch, because torch would split every
 short operation over its own threads, whose barriers cost seconds as soon as another process wants a core (measured:
-20 s instead of 0.7 s with both cores busy); numpy lets go of the interpreter's lock, so whole tensors can be read on
-several threads.
+20 s instead of 0.7 s with both cores busy), and because importing it takes longer than reading the weights; numpy lets
+go of the interpreter's lock, so several threads can read.
 
 Every format stores blocks of equal size. A block holds its scales and its integers ``q``; the functions below
 write out ``scale * q`` (and an offset) for many blocks at once: ``blocks`` is uint8 [blocks, bytes of one],
@@ -16,71 +16,63 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-import torch
+import numpy.typing as npt
 from gguf.constants import GGML_QUANT_SIZES, GGMLQuantizationType
 
 __all__ = ["SUPPORTED_TYPES", "dequantize", "dequantize_into", "k_scales", "read_nibbles"]
 
-_CHUNK = 1 << 19
+_CHUNK = 1 << 18
 """Elements at a time: enough to make a call's overhead small, few enough that temporaries stay in the cache."""
-
-_TORCH_GRAIN = 1 << 14
-"""Elements that torch converts in one thread; from 32 Ki on it would wake its team."""
 
 _K_SCALES = 12
 """Bytes of the eight packed 6-bit scales and minima of a Q4_K or Q5_K block."""
 
+Bytes = npt.NDArray[np.uint8]
+Floats = npt.NDArray[np.float32]
 
-def dequantize(data: torch.Tensor, kind: GGMLQuantizationType, dtype: torch.dtype = torch.float32) -> torch.Tensor:
+
+def dequantize(data: Bytes, kind: GGMLQuantizationType) -> Floats:
     """Turn a tensor's bytes into its values.
 
     Parameters
     ----------
-    data : torch.Tensor
+    data : np.ndarray
         uint8 [bytes], whole blocks, aligned to the type's elements.
     kind : GGMLQuantizationType
         One of :data:`SUPPORTED_TYPES`.
-    dtype : torch.dtype
-        Floating point type of the result. Values are computed in float32 and rounded once.
 
     Returns
     -------
-    torch.Tensor
-        [elements]; a view of ``data`` when the file holds ``dtype`` already.
+    np.ndarray
+        float32 [elements].
     """
-    plain = _PLAIN.get(kind)
-    if plain is not None:
-        return data.view(plain).to(dtype)
-    values = torch.empty(data.numel() // GGML_QUANT_SIZES[kind][1] * GGML_QUANT_SIZES[kind][0], dtype=dtype)
+    elements, size = GGML_QUANT_SIZES[kind]
+    values = np.empty(len(data) // size * elements, np.float32)
     dequantize_into(data, kind, values)
     return values
 
 
-def dequantize_into(data: torch.Tensor, kind: GGMLQuantizationType, out: torch.Tensor) -> None:
-    """As :func:`dequantize`, into ``out``: [elements], contiguous, of a floating point type."""
-    plain = _PLAIN.get(kind)
-    if plain is not None:
-        _copy(data.view(plain), out)
-        return
+def dequantize_into(data: Bytes, kind: GGMLQuantizationType, out: Floats) -> None:
+    """As :func:`dequantize`, into ``out``: float32 [elements], contiguous."""
     elements, size = GGML_QUANT_SIZES[kind]
-    blocks = data.numpy().reshape(-1, size)
-    values = out.view(-1, elements)  # [blocks, elements of one]
+    blocks, values = data.reshape(-1, size), out.reshape(-1, elements)
     step = _CHUNK // elements
     with np.errstate(all="ignore"):  # infinite scales make infinite weights, as in the reference
         for first in range(0, len(blocks), step):
-            some, target = blocks[first : first + step], values[first : first + step]
-            if out.dtype == torch.float32:
-                _QUANTIZED[kind](some, target.numpy())
-            else:
-                exact = np.empty(target.shape, np.float32)
-                _QUANTIZED[kind](some, exact)
-                _copy(torch.from_numpy(exact), target)
+            _READERS[kind](blocks[first : first + step], values[first : first + step])
 
 
-def _copy(exact: torch.Tensor, out: torch.Tensor) -> None:
-    """Copy into ``out``'s dtype, in pieces for which torch does not wake its threads."""
-    for source, target in zip(exact.view(-1).split(_TORCH_GRAIN), out.view(-1).split(_TORCH_GRAIN), strict=True):
-        target.copy_(source)
+def _f32(blocks: np.ndarray, out: np.ndarray) -> None:
+    np.copyto(out, blocks.view(np.float32))
+
+
+def _f16(blocks: np.ndarray, out: np.ndarray) -> None:
+    np.copyto(out, blocks.view(np.float16))
+
+
+def _bf16(blocks: np.ndarray, out: np.ndarray) -> None:
+    """The upper half of a float32."""
+    np.left_shift(blocks.view(np.uint16), 16, out=out.view(np.uint32), dtype=np.uint32)
 
 
 def _q8_0(blocks: np.ndarray, out: np.ndarray) -> None:
@@ -184,12 +176,10 @@ def _shifts(count: int, step: int) -> np.ndarray:
     return np.arange(0, count * step, step, dtype=np.uint8)
 
 
-_PLAIN = {
-    GGMLQuantizationType.F32: torch.float32,
-    GGMLQuantizationType.F16: torch.float16,
-    GGMLQuantizationType.BF16: torch.bfloat16,
-}
-_QUANTIZED: dict[GGMLQuantizationType, Callable[[np.ndarray, np.ndarray], None]] = {
+_READERS: dict[GGMLQuantizationType, Callable[[np.ndarray, np.ndarray], None]] = {
+    GGMLQuantizationType.F32: _f32,
+    GGMLQuantizationType.F16: _f16,
+    GGMLQuantizationType.BF16: _bf16,
     GGMLQuantizationType.Q8_0: _q8_0,
     GGMLQuantizationType.Q4_0: _q4_0,
     GGMLQuantizationType.Q4_1: _q4_1,
@@ -199,5 +189,5 @@ _QUANTIZED: dict[GGMLQuantizationType, Callable[[np.ndarray, np.ndarray], None]]
     GGMLQuantizationType.Q5_K: _q5_k,
     GGMLQuantizationType.Q6_K: _q6_k,
 }
-SUPPORTED_TYPES = frozenset(_PLAIN) | frozenset(_QUANTIZED)
+SUPPORTED_TYPES = frozenset(_READERS)
 """The types that can be read."""

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
-import torch
+import numpy as np
+import numpy.typing as npt
 from tokenizers import Tokenizer
 
 from structgen.engine.model_files import GGUF_MAGIC
@@ -19,8 +20,8 @@ from structgen.engine.weights.gguf_config import (
     scaling_of_frequency_factors,
 )
 from structgen.engine.weights.gguf_file import GgufFile, StoredTensor
-from structgen.engine.weights.gguf_names import hugging_face_name, norm_offset, undo_rope_permutation
-from structgen.engine.weights.groups import GROUPED_TYPES, Groups, groups_of_blocks
+from structgen.engine.weights.gguf_names import hugging_face_name, norm_offset, rope_order
+from structgen.engine.weights.groups import Groups, groups_of_blocks
 from structgen.errors import InvalidModelFile, UnsupportedModel
 
 __all__ = ["GgufCheckpoint"]
@@ -71,27 +72,22 @@ class GgufCheckpoint(Checkpoint):
         """Shape of a tensor, rows first."""
         return self._find(name).shape
 
-    def tensor(self, name: str, dtype: torch.dtype = torch.float32) -> torch.Tensor:
-        """Read and dequantize one tensor, a Q or K projection of a llama with its rows in Hugging Face's order."""
+    def read_rows(self, name: str, first: int, out: npt.NDArray[np.float32]) -> None:
+        """Dequantize some rows, those of a llama's Q or K projection in Hugging Face's order."""
         stored, offset = self._find(name), norm_offset(str(self._fields["general.architecture"]), name)
-        values = dequantize(self._bytes(name, stored), stored.kind, torch.float32 if offset else dtype)
-        return (values - offset).to(dtype).view(stored.shape) if offset else values.view(stored.shape)
+        dequantize_into(self._rows(name, stored, first, len(out)), stored.kind, out.reshape(-1))
+        if offset:
+            out -= np.float32(offset)
 
-    def read_into(self, name: str, out: torch.Tensor) -> None:
-        """Dequantize one tensor right to where it belongs."""
-        stored = self._find(name)
-        if norm_offset(str(self._fields["general.architecture"]), name):
-            out.copy_(self.tensor(name))
-            return
-        dequantize_into(self._bytes(name, stored), stored.kind, out.view(-1))
+    def bits(self, name: str) -> int | None:
+        """What the names of ggml's types begin with: 4 for Q4_K."""
+        kind = self._find(name).kind.name
+        return int(kind[1]) if kind.startswith("Q") else None
 
-    def groups(self, name: str) -> Callable[[], Groups] | None:
-        """What reads a matrix of type Q4_0, Q4_1 or Q4_K as it is in the file."""
+    def groups(self, name: str, first: int, count: int) -> Groups:
+        """Return some rows of a matrix of type Q4_0, Q4_1 or Q4_K as they are in the file."""
         stored = self._find(name)
-        if stored.kind not in GROUPED_TYPES:
-            return None
-        data, heads = self._data(stored), self._permuted_heads(name, stored)
-        return lambda: groups_of_blocks(_in_order(data, stored, heads).numpy(), stored.kind, stored.shape[0])
+        return groups_of_blocks(self._rows(name, stored, first, count), stored.kind, count)
 
     def tokenizer(self) -> Tokenizer:
         """Build the tokenizer from the file's vocabulary."""
@@ -120,7 +116,7 @@ class GgufCheckpoint(Checkpoint):
         )
 
     def close(self) -> None:
-        """Let go of the mapping, which ends with the last tensor that is a view of it."""
+        """Let go of the mapping, which ends with the last array that is a view of it."""
         self._file = None
 
     def _find(self, name: str) -> StoredTensor:
@@ -128,11 +124,13 @@ class GgufCheckpoint(Checkpoint):
             raise InvalidModelFile(f"{self.path}: no tensor {name!r}; the file does not fit its architecture")
         return self._stored[name]
 
-    def _bytes(self, name: str, stored: StoredTensor) -> torch.Tensor:
-        """Blocks of a tensor, uint8 [bytes], its rows in Hugging Face's order."""
-        return _in_order(self._data(stored), stored, self._permuted_heads(name, stored))
+    def _rows(self, name: str, stored: StoredTensor, first: int, count: int) -> npt.NDArray[np.uint8]:
+        """Blocks of some rows, uint8 [bytes], the rows in Hugging Face's order."""
+        rows, heads = self._data(stored).reshape(stored.shape[0], -1), self._permuted_heads(name, stored)
+        some = slice(first, first + count)
+        return rows[some if heads is None else rope_order(len(rows), heads)[some]].reshape(-1)
 
-    def _data(self, stored: StoredTensor) -> torch.Tensor:
+    def _data(self, stored: StoredTensor) -> npt.NDArray[np.uint8]:
         if self._file is None:
             raise ValueError(f"{self.path} is closed")
         return self._file.data(stored)
@@ -149,11 +147,6 @@ class GgufCheckpoint(Checkpoint):
         if stored.shape[0] % (2 * heads):
             raise InvalidModelFile(f"{self.path}: {name} has {stored.shape[0]} rows, which {heads} heads cannot share")
         return heads
-
-
-def _in_order(data: torch.Tensor, stored: StoredTensor, heads: int | None) -> torch.Tensor:
-    """Blocks with their rows in Hugging Face's order, which are interleaved by ``heads``."""
-    return data if heads is None else undo_rope_permutation(data.view(stored.shape[0], -1), heads).view(-1)
 
 
 def _by_hugging_face_name(file: GgufFile) -> dict[str, StoredTensor]:
@@ -178,7 +171,7 @@ def _read_metadata(file: GgufFile, stored: Mapping[str, StoredTensor]) -> dict[s
         config = hugging_face_config(file.fields)
         factors = file.tensors.get(_FREQUENCY_FACTORS)
         if factors is not None:
-            values = dequantize(file.data(factors), factors.kind).numpy()
+            values = dequantize(file.data(factors), factors.kind)
             config.update(scaling_of_frequency_factors(values, config))
     except UnsupportedModel as error:
         raise UnsupportedModel(f"{file.path}: {error}") from error

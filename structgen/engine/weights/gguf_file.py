@@ -11,12 +11,11 @@ import math
 import mmap
 import struct
 from collections.abc import Mapping
-from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple, NoReturn
 
 import numpy as np
-import torch
+import numpy.typing as npt
 from gguf.constants import GGML_QUANT_SIZES, GGUF_DEFAULT_ALIGNMENT, GGMLQuantizationType
 
 from structgen.engine.model_files import GGUF_MAGIC
@@ -37,7 +36,7 @@ class StoredTensor(NamedTuple):
     """Where a tensor lies in the file, and how it is to be read."""
 
     shape: tuple[int, ...]
-    """Rows first, as in torch (the file has them the other way round)."""
+    """Rows first (the file has them the other way round)."""
     kind: GGMLQuantizationType
     start: int
     """Byte offset in the file."""
@@ -75,8 +74,7 @@ class GgufFile:
         self.path = path
         try:
             with path.open("rb") as file:
-                # A private writable mapping: torch wants writable memory, and nobody's writing reaches the file.
-                self._map = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)
+                self._map = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
         except (OSError, ValueError) as error:  # ValueError: an empty file
             raise InvalidModelFile(f"{path}: cannot be read: {error}; get the file again") from error
         cursor = _Cursor(path, self._map)
@@ -85,13 +83,9 @@ class GgufFile:
         _refuse_split(path, self.fields)
         self.tensors: Mapping[str, StoredTensor] = _read_tensors(cursor, tensor_count, _alignment(path, self.fields))
 
-    def data(self, tensor: StoredTensor) -> torch.Tensor:
+    def data(self, tensor: StoredTensor) -> npt.NDArray[np.uint8]:
         """Return the bytes of a tensor, a view of the mapping: uint8 [size]."""
-        return self._bytes[tensor.start : tensor.start + tensor.size]
-
-    @cached_property
-    def _bytes(self) -> torch.Tensor:
-        return torch.frombuffer(self._map, dtype=torch.uint8)
+        return np.frombuffer(self._map, np.uint8, tensor.size, tensor.start)
 
 
 class _Cursor:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 
-import torch
+import numpy as np
+import numpy.typing as npt
 
-__all__ = ["hugging_face_name", "norm_offset", "undo_rope_permutation"]
+__all__ = ["hugging_face_name", "norm_offset", "rope_order"]
 
 _GEMMAS = frozenset({"gemma2", "gemma3"})
 _DECODERS = frozenset({"llama", "qwen2", "qwen3"}) | _GEMMAS
@@ -74,8 +75,8 @@ def norm_offset(architecture: str, name: str) -> float:
     return 1.0 if architecture in _GEMMAS and name.endswith("norm.weight") else 0.0
 
 
-def undo_rope_permutation(rows: torch.Tensor, heads: int) -> torch.Tensor:
-    """Put a Q or K projection's rows back into Hugging Face's order.
+def rope_order(rows: int, heads: int) -> npt.NDArray[np.int64]:
+    """Where in the file the rows of a Q or K projection lie, in Hugging Face's order: int64 [rows].
 
     ggml's ``llama`` rotates neighbouring elements of a head, ``transformers`` the two halves, so its converter
     interleaves each head's halves: row ``2 i + h`` of a head was row ``h * head_dim / 2 + i``. Other architectures
@@ -83,9 +84,9 @@ def undo_rope_permutation(rows: torch.Tensor, heads: int) -> torch.Tensor:
 
     Parameters
     ----------
-    rows : torch.Tensor
-        [heads * head_dim, anything], of any type: quantized rows are whole blocks and can be moved as bytes.
+    rows : int
+        ``heads * head_dim``. Quantized rows are whole blocks and can be moved as bytes.
     heads : int
         Attention heads of a Q, key/value heads of a K.
     """
-    return rows.unflatten(0, (heads, -1, 2)).transpose(1, 2).reshape(rows.shape)
+    return np.arange(rows).reshape(heads, -1, 2).swapaxes(1, 2).reshape(-1)

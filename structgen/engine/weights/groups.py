@@ -10,7 +10,7 @@ from gguf.constants import GGML_QUANT_SIZES, GGMLQuantizationType
 
 from structgen.engine.weights.dequantization import k_scales, read_nibbles
 
-__all__ = ["GROUPED_TYPES", "Groups", "groups_of_blocks"]
+__all__ = ["Groups", "groups_of_blocks"]
 
 
 class Groups(NamedTuple):
@@ -32,7 +32,7 @@ def groups_of_blocks(blocks: npt.NDArray[np.uint8], kind: GGMLQuantizationType, 
     blocks : np.ndarray
         uint8 [bytes], whole blocks, row after row.
     kind : GGMLQuantizationType
-        One of :data:`GROUPED_TYPES`. Q4_0 and Q4_1 are kept exactly; of Q4_K, whose scales and minima are products of
+        Q4_0, Q4_1 or Q4_K. Q4_0 and Q4_1 are kept exactly; of Q4_K, whose scales and minima are products of
         a float16 and six bits, all codes are kept, and these products rounded to float16.
     rows : int
         Of the matrix.
@@ -73,5 +73,3 @@ _READERS = {
     GGMLQuantizationType.Q4_1: _q4_1,
     GGMLQuantizationType.Q4_K: _q4_k,
 }
-GROUPED_TYPES = frozenset(_READERS)
-"""The types of blocks that are such groups."""

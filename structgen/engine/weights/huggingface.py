@@ -8,7 +8,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import cast
 
-import torch
+import numpy as np
+import numpy.typing as npt
 from tokenizers import Tokenizer
 
 from structgen.engine.tokenization.chat_template import ChatTemplate
@@ -60,9 +61,9 @@ class HuggingFaceCheckpoint(Checkpoint):
         """Shape of a tensor, from the file's header."""
         return self._weights.shape(name)
 
-    def tensor(self, name: str, dtype: torch.dtype = torch.float32) -> torch.Tensor:
-        """Read one tensor; a view of the mapping where the file holds ``dtype`` already."""
-        return self._weights.tensor(name).to(dtype)
+    def read_rows(self, name: str, first: int, out: npt.NDArray[np.float32]) -> None:
+        """Read some rows, of whatever type the file has."""
+        np.copyto(out, self._weights.rows(name, first, len(out)))
 
     def tokenizer(self) -> Tokenizer:
         """Return what ``tokenizer.json`` describes."""

@@ -6,7 +6,8 @@ import re
 from pathlib import Path
 from typing import Any
 
-import torch
+import numpy as np
+import numpy.typing as npt
 from safetensors import SafetensorError, safe_open
 
 from structgen.engine.model_files import SHARD_INDEX, read_shard_index
@@ -53,13 +54,14 @@ class SafetensorsFiles:
         self._require(name)
         return self._shapes[name]
 
-    def tensor(self, name: str) -> torch.Tensor:
-        """Return a tensor in the file's own dtype, a view of the mapping."""
+    def rows(self, name: str, first: int, count: int) -> npt.NDArray[np.float32]:
+        """Return some rows of a tensor as float32."""
         self._require(name)
-        return self._places[name].get_tensor(name)
+        # numpy has no bfloat16, so safetensors must give torch's tensors.
+        return self._places[name].get_slice(name)[first : first + count].float().numpy()
 
     def close(self) -> None:
-        """Let go of the files; tensors already read keep their own mapping."""
+        """Let go of the files; what was read stays."""
         self._places.clear()
 
     def _require(self, name: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
+from held_matrix import pack
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -15,7 +16,8 @@ from structgen.engine.cpu import layout
 from structgen.engine.cpu.interpreter import run_program
 from structgen.engine.cpu.kernels.activations import FLOATS, GROUPS, PAIRS, QUADS, QUADS_SIGNED
 from structgen.engine.cpu.kernels.linear import SHORT_FLOATS, linear, panel_bytes
-from structgen.engine.cpu.packing import Linear, Memory, pack
+from structgen.engine.cpu.memory import Memory
+from structgen.engine.cpu.packing import Linear
 from structgen.errors import InvalidRequest
 
 
@@ -69,11 +71,11 @@ def random_integers(seed: int, rows: int, depth: int, limit: int) -> np.ndarray:
 sizes = st.tuples(st.integers(1, 20), st.integers(1, 40), st.integers(1, 80), st.integers(0, 99))
 
 
-def int8_weights(features: int, inputs: int, seed: int) -> tuple[np.ndarray, torch.Tensor]:
+def int8_weights(features: int, inputs: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
     """Integers that reach 127 in every channel, so that they are what is kept of them."""
     integers = random_integers(seed, features, inputs, 127)
     integers[:, 0] = np.where(seed % 2, -127, 127)
-    return integers, torch.from_numpy(integers.astype(np.float32))
+    return integers, integers.astype(np.float32)
 
 
 @settings(deadline=None, max_examples=50)
@@ -110,14 +112,14 @@ def test_products_of_bytes_give_the_sums_of_pairs(size, form):
     np.testing.assert_array_equal(found[:, :features], activations[:, :inputs] @ integers.T)
 
 
-def q4_1(features: int, inputs: int, seed: int) -> torch.Tensor:
+def q4_1(features: int, inputs: int, seed: int) -> np.ndarray:
     """Weights as a file of type Q4_1 holds them: each block has its least and its greatest integer."""
     random = np.random.default_rng(seed)
     quants = random.integers(0, 16, (features, inputs // 32, 32))
     quants[:, :, 3], quants[:, :, 17] = 0, 15
     scale, least = (random.normal(0, 1, (features, inputs // 32, 1)).astype(np.float16) for _ in range(2))
     weights = quants.astype(np.float32) * np.abs(scale).astype(np.float32) + least.astype(np.float32)
-    return torch.from_numpy(weights.reshape(features, inputs))
+    return weights.reshape(features, inputs)
 
 
 @settings(deadline=None, max_examples=30)
@@ -132,13 +134,13 @@ def test_weights_of_a_q4_1_file_are_kept_exactly(rows, features, groups, seed):
     scales = np.ones((rows, groups), np.float32)
     sums = activations.reshape(rows, groups, 32).sum(2, dtype=np.float32)
     found = outputs(one, activations, scales, sums)
-    torch.testing.assert_close(torch.from_numpy(found[:, :features]), weight[:, chosen].T, rtol=1e-6, atol=1e-6)
+    np.testing.assert_allclose(found[:, :features], weight[:, chosen].T, rtol=1e-6, atol=1e-6)
 
 
 @pytest.mark.parametrize("quantization", ["fp32", "bf16", "int8", "int4"])
 def test_no_tile_changes_an_output(quantization):
     random = np.random.default_rng(3)
-    weight, bias = torch.from_numpy(random.normal(0, 1, (50, 96)).astype(np.float32)), torch.ones(50)
+    weight, bias = random.normal(0, 1, (50, 96)).astype(np.float32), np.ones(50, np.float32)
     one = pack(MEMORY, weight, bias, quantization)
     dtype = np.float32 if one.activations == FLOATS else np.int16
     activations = random.normal(0, 100, (64, one.depth)).astype(dtype)
@@ -154,17 +156,16 @@ def test_no_tile_changes_an_output(quantization):
 
 def test_float_layers_are_matrix_products():
     random = np.random.default_rng(4)
-    weight = torch.from_numpy(random.normal(0, 1, (50, 96)).astype(np.float32))
+    weight = random.normal(0, 1, (50, 96)).astype(np.float32)
     activations = random.normal(0, 1, (10, 96)).astype(np.float32)
-    for quantization, exact in (("fp32", weight), ("bf16", weight.bfloat16().float())):
+    for quantization, exact in (("fp32", weight), ("bf16", torch.from_numpy(weight).bfloat16().float().numpy())):
         found = outputs(pack(MEMORY, weight, None, quantization), activations, np.zeros(0), np.zeros(0))
-        expected = torch.from_numpy(activations) @ exact.T
-        torch.testing.assert_close(torch.from_numpy(found[:, :50]), expected, rtol=1e-5, atol=1e-4)
+        np.testing.assert_allclose(found[:, :50], activations @ exact.T, rtol=1e-5, atol=1e-4)
 
 
 def test_a_quantization_that_is_not_known_is_refused():
     with pytest.raises(InvalidRequest, match="int3"):
-        pack(MEMORY, torch.ones(16, 32), None, "int3")
+        pack(MEMORY, np.ones((16, 32), np.float32), None, "int3")
 
 
 def multiply_bytes(operands: Address, step: Address) -> None:

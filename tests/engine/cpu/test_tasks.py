@@ -7,6 +7,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from paged_steps import logits_of
 
 from structgen.engine.cpu.kernels.attention import QUERIES_TOGETHER
 from structgen.engine.cpu.kernels.scores import QUERIES_AT_ONCE
@@ -78,7 +79,7 @@ def test_rows_that_share_pages_get_the_bits_they_get_alone(tiny_folder, kv):
     places = np.arange(len(prompt), dtype=np.int32)
     prefix = np.arange(shared, dtype=np.int32)
     ends = np.array([0, len(prompt)], np.int32)
-    runner.run(StepBatch(prompt, places, ends, (prefix[None],), ends[1:] - 1))
+    logits_of(runner, StepBatch(prompt, places, ends, (prefix[None],), ends[1:] - 1))
     table = np.concatenate((np.tile(prefix, (rows, 1)), 10 + np.arange(2 * rows).reshape(rows, 2)), axis=1)
     table = table.astype(np.int32)
     for position in range(len(prompt), len(prompt) + 20):
@@ -86,8 +87,8 @@ def test_rows_that_share_pages_get_the_bits_they_get_alone(tiny_folder, kv):
         starts = np.arange(rows + 1, dtype=np.int32)
         together = StepBatch(tokens, np.full(rows, position, np.int32), starts, (table,), starts[:-1])
         assert len(attention_tasks(together, 2, PAGE, 0).tasks) < rows
-        logits = runner.run(together).clone()
+        logits = logits_of(runner, together).clone()
         for row in range(rows):
             one = slice(row, row + 1)
             alone = StepBatch(tokens[one], together.positions[one], starts[:2], (table[one],), starts[:1])
-            assert torch.equal(runner.run(alone)[0], logits[row])
+            assert torch.equal(logits_of(runner, alone)[0], logits[row])
