@@ -2,27 +2,33 @@
 
 from __future__ import annotations
 
-from typing import Literal, cast
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from typing_extensions import Unpack
 
 from structgen.errors import GrammarLimitExceeded, InvalidGrammar
 from structgen.grammars.lark.embedded import without_foreign
+from structgen.grammars.lark.indenter import lines_of, plain_postlex
 from structgen.grammars.limits import Limits
 from structgen.grammars.recipe import front_end
 from structgen.grammars.token_automaton import TokenAutomaton
 from structgen.grammars.vocabulary import TokenVocabulary
 
+if TYPE_CHECKING:
+    from lark.indenter import Indenter
+
 __all__ = ["compile_lark"]
 
 
-@front_end("lark")
+@front_end("lark", plain={"postlex": plain_postlex})
 def compile_lark(
     text: str,
     vocabulary: TokenVocabulary,
     start: str = "start",
     parser: Literal["auto", "lalr", "earley"] = "auto",
     name: str = "the grammar",
+    postlex: Indenter | type[Indenter] | Mapping[str, Any] | None = None,
     **limits: Unpack[Limits],
 ) -> TokenAutomaton:
     """The automaton of the texts that `lark` parses with a grammar.
@@ -50,6 +56,11 @@ def compile_lark(
     name : str
         Of the grammar, for messages: its file. Imports of other grammars are looked for in its folder, which by default
         is the working directory; take no grammar from strangers that may read files there.
+    postlex : lark.indenter.Indenter, its class or a mapping, optional
+        The post-lexer that makes indentation into tokens, as in Lark's ``Lark(postlex=PythonIndenter())``; in place of
+        it a mapping with the names and values of its six attributes. It is for the LALR parser, so ``"auto"`` is
+        ``"lalr"``. No block is indented by more than 100 columns. A bracket is closed in the rule that opens it,
+        and so is a block.
     **limits
         On time, states and memory; see `Limits`.
 
@@ -57,7 +68,7 @@ def compile_lark(
     ------
     InvalidGrammar
         The grammar is malformed, with line, column and what was expected; or it is not for the parser asked for,
-        or names a special token that the vocabulary does not have.
+        or names a special token that the vocabulary does not have, or ``postlex`` is no indenter.
     SchemaError
         A schema after ``%json`` is malformed or cannot be held.
     UnsupportedGrammar
@@ -75,10 +86,13 @@ def compile_lark(
         raise InvalidGrammar(f"start is the name of a rule, not {start!r}")
     if parser not in ("auto", "lalr", "earley"):
         raise InvalidGrammar(f'parser is "auto", "lalr" or "earley", not {parser!r}')
+    lines = None if postlex is None else lines_of(postlex)
+    if lines is not None and parser == "earley":
+        raise InvalidGrammar('a postlex is for Lark\'s LALR parser; leave parser at "auto"')
     from structgen.grammars.lark.building import build_rule  # `lark` takes a third of a second to import
 
     try:
         lark_text, foreign = without_foreign(text, vocabulary, name)
-        return TokenAutomaton(build_rule(lark_text, start, parser, name, foreign), vocabulary)
+        return TokenAutomaton(build_rule(lark_text, start, parser, name, foreign, lines), vocabulary)
     except RecursionError as error:
         raise GrammarLimitExceeded("the grammar is nested too deeply; give its inner groups names") from error

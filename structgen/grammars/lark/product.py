@@ -12,6 +12,8 @@ from typing import NamedTuple
 
 from structgen.errors import GrammarLimitExceeded
 from structgen.grammars.expr import EPSILON, Alternation, Expr, Rule, alternation, call, sequence
+from structgen.grammars.indentation import Indentation, indented
+from structgen.grammars.lark.newlines import LineStart
 from structgen.grammars.lark.token_places import TokenPlaces
 from structgen.grammars.limits import checkpoint
 
@@ -31,7 +33,9 @@ class Part(NamedTuple):
     number: int
     """Of the terminal, or of the nonterminal among those of the grammar; or `BARRIER`."""
     context: int = 0
-    """Of a terminal: what its token leads to; of a barrier: which one it is."""
+    """Of a terminal: what its token leads to; of a barrier: which one it is; of a block: what its indentation does."""
+    closing: int = -1
+    """Of a block, a nonterminal whose lines are indented: what its end leads to; -1: it is none."""
 
 
 class TokenGrammar(NamedTuple):
@@ -44,6 +48,8 @@ class TokenGrammar(NamedTuple):
     """Of each nonterminal."""
     barriers: list[frozenset[int]]
     """The terminals that each of them keeps from coming next, or the end."""
+    lines: tuple[int, int, int] = (-1, -1, -1)
+    """The terminals that end a line, and stand before and behind a block; -1: there are none."""
 
 
 def rule_of(grammar: TokenGrammar, places: TokenPlaces) -> Rule:
@@ -54,8 +60,10 @@ def rule_of(grammar: TokenGrammar, places: TokenPlaces) -> Rule:
 _Rest = frozenset[tuple[Part, ...]]
 """What may be left of a nonterminal's productions: productions that begin alike are one until they differ."""
 
-_Place = tuple[int, frozenset[int]]
+_Place = tuple[int | LineStart, frozenset[int]]
 """A place between tokens, and the terminals that barriers keep from coming next."""
+_ENDED = -1
+"""In place of a place: the text has ended, and blocks may."""
 _Entry = tuple[int, _Place]
 """A nonterminal, and where it begins."""
 
@@ -69,6 +77,7 @@ class _Product:
         self._users: defaultdict[_Entry, dict[_Entry, None]] = defaultdict(dict)
         self._rules: dict[tuple[int, _Place, _Place], Rule] = {}
         self._rests: dict[tuple[_Rest, _Place, _Place], Expr] = {}
+        self._bodies: dict[tuple[tuple[int, _Place, _Place], Expr], Rule] = {}
 
     def rule(self) -> Rule:
         start, places = self._grammar.start, self._places
@@ -78,9 +87,12 @@ class _Product:
             sequence(skipped, self._call(start, begin, end))
             for begin, skipped in beginnings.items()
             for end in self._ends[start, begin]
-            if places.may_end(end[0]) and END not in end[1]
+            if self._may_end(end[0]) and END not in end[1]
         ]
         return Rule(self._grammar.names[start], lambda: alternation(*ways))
+
+    def _may_end(self, place: int | LineStart) -> bool:
+        return isinstance(place, int) and (place == _ENDED or self._places.may_end(place))
 
     def _steps(self, rest: _Rest) -> dict[Part, _Rest]:
         """What is left after each part that may come next."""
@@ -129,12 +141,18 @@ class _Product:
     def _part_ends(self, part: Part, place: _Place, user: _Entry, waiting: dict[_Entry, None]) -> list[_Place]:
         if part.is_terminal:
             return list(self._read(part, place))
-        entry = (part.number, place)
+        if part.closing >= 0:
+            for begin in self._openings(part, place):
+                self._ask((part.number, begin), user, waiting)
+            return list(self._blocks(part, place))
+        self._ask((part.number, place), user, waiting)
+        return list(self._ends[part.number, place])
+
+    def _ask(self, entry: _Entry, user: _Entry, waiting: dict[_Entry, None]) -> None:
         self._users[entry][user] = None
         if entry not in self._ends:
             self._ends[entry] = {}
             waiting[entry] = None
-        return list(self._ends[entry])
 
     def _call(self, nonterminal: int, begin: _Place, end: _Place) -> Expr:
         key = (nonterminal, begin, end)
@@ -162,6 +180,8 @@ class _Product:
     def _ways(self, part: Part, place: _Place) -> dict[_Place, Expr]:
         if part.is_terminal:
             return self._read(part, place)
+        if part.closing >= 0:
+            return {end: alternation(*ways) for end, ways in self._blocks(part, place).items()}
         return {end: self._call(part.number, place, end) for end in self._ends[part.number, place]}
 
     def _read(self, part: Part, place: _Place) -> dict[_Place, Expr]:
@@ -171,4 +191,51 @@ class _Product:
             return {(number, kept | self._grammar.barriers[part.context]): EPSILON}
         if part.number in kept:
             return {}
-        return {(end, frozenset()): one for end, one in self._places.after(number, part.number, part.context).items()}
+        if isinstance(number, LineStart) or number == _ENDED:
+            return {}
+        if part.number != self._grammar.lines[0]:
+            after = self._places.after(number, part.number, part.context)
+            return {(end, frozenset()): one for end, one in after.items()}
+        ways: defaultdict[_Place, list[Expr]] = defaultdict(list)
+        for start, texts in self._places.line_starts(number).items():
+            ways[start, frozenset()].append(texts)
+            for end, its in self._places.landings(start, part.context).items():
+                ways[end, frozenset()].append(sequence(texts, its))
+        return {end: alternation(*its) for end, its in ways.items()}
+
+    def _openings(self, part: Part, place: _Place) -> dict[_Place, list[tuple[Indentation, Expr]]]:
+        """The places where the first line of a block may begin, each with the white space before it."""
+        start, kept = place
+        found: defaultdict[_Place, list[tuple[Indentation, Expr]]] = defaultdict(list)
+        if isinstance(start, LineStart) and start.is_fresh and self._grammar.lines[1] not in kept:
+            for indentation, begin, skipped in self._places.openings(start, part.context):
+                found[begin, frozenset()].append((indentation, skipped))
+        return found
+
+    def _blocks(self, part: Part, place: _Place) -> dict[_Place, list[Expr]]:
+        """The places after a block, each with ways through it: a line of an outer one ends it, or the text does."""
+        found: defaultdict[_Place, list[Expr]] = defaultdict(list)
+        for begin, openings in self._openings(part, place).items():
+            for end in self._ends.get((part.number, begin), ()):
+                if self._grammar.lines[2] in end[1]:
+                    continue
+                after = end[0]
+                if isinstance(after, LineStart):
+                    whole = self._block(part, begin, end, openings)
+                    found[after._replace(is_fresh=False), frozenset()].append(whole)
+                    for then, its in self._places.landings(after, part.closing).items():
+                        found[then, frozenset()].append(sequence(whole, its))
+                elif self._may_end(after):
+                    found[_ENDED, frozenset()].append(self._block(part, begin, end, openings))
+        return found
+
+    def _block(self, part: Part, begin: _Place, end: _Place, openings: list[tuple[Indentation, Expr]]) -> Expr:
+        key = (part.number, begin, end)
+        name = self._grammar.names[part.number]
+        ways: list[Expr] = []
+        for indentation, skipped in openings:
+            if (key, skipped) not in self._bodies:
+                body = sequence(skipped, self._call(*key))
+                self._bodies[key, skipped] = Rule(name, lambda body=body: body)
+            ways.append(indented(indentation, (self._bodies[key, skipped],)))
+        return alternation(*ways)
