@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 from typing_extensions import Unpack
 
 from structgen.errors import GrammarLimitExceeded, InvalidGrammar
+from structgen.grammars.expr import Rule
 from structgen.grammars.lark.embedded import without_foreign
 from structgen.grammars.lark.indenter import lines_of, plain_postlex
+from structgen.grammars.lark.kept import through_disk
 from structgen.grammars.limits import Limits
 from structgen.grammars.recipe import front_end
 from structgen.grammars.token_automaton import TokenAutomaton
@@ -42,6 +44,10 @@ def compile_lark(
     Rules may hold what Lark's may not. ``<|name|>``, ``<name>`` or ``<[id]>`` is a special token of the vocabulary: a
     symbol of its own and no characters, which ends whatever token is before it. ``%json {...}`` is a JSON value under
     that schema, as `compile_json_schema` has it; it follows a token that its first character could not go on with.
+
+    What has taken long to compile is kept on disk beside compiled code (``$STRUCTGEN_CACHE`` or ``~/.cache/structgen``),
+    for this grammar, vocabulary and version; a damaged file is written anew. Grammars that import others from the
+    user's files, or hold special tokens or ``%json``, are not kept.
 
     Parameters
     ----------
@@ -89,10 +95,17 @@ def compile_lark(
     lines = None if postlex is None else lines_of(postlex)
     if lines is not None and parser == "earley":
         raise InvalidGrammar('a postlex is for Lark\'s LALR parser; leave parser at "auto"')
-    from structgen.grammars.lark.building import build_rule  # `lark` takes a third of a second to import
-
     try:
         lark_text, foreign = without_foreign(text, vocabulary, name)
-        return TokenAutomaton(build_rule(lark_text, start, parser, name, foreign, lines), vocabulary)
+
+        def make() -> Rule:
+            from structgen.grammars.lark.building import build_rule  # `lark` takes a third of a second to import
+
+            return build_rule(lark_text, start, parser, name, foreign, lines)
+
+        if foreign:
+            return TokenAutomaton(make(), vocabulary)
+        options: dict[str, object] = {"start": start, "parser": parser, "lines": lines}
+        return through_disk(lark_text, options, vocabulary, make)
     except RecursionError as error:
         raise GrammarLimitExceeded("the grammar is nested too deeply; give its inner groups names") from error

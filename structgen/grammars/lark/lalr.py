@@ -19,7 +19,7 @@ from structgen.grammars.lark.classes import alike
 from structgen.grammars.lark.indenter import Lines
 from structgen.grammars.lark.lexing import Lexer
 from structgen.grammars.lark.loading import LoadedLalr, TerminalOrder
-from structgen.grammars.lark.product import BARRIER, END, Part, TokenGrammar
+from structgen.grammars.lark.machines import BARRIER, END, Part, TokenGrammar
 from structgen.grammars.limits import checkpoint
 
 __all__ = ["LalrGrammar"]

@@ -6,7 +6,7 @@ it begins, and of a list that goes on from any place the same ones for all.
 
 from __future__ import annotations
 
-from structgen.grammars.lark.product import BARRIER, Part, TokenGrammar
+from structgen.grammars.lark.machines import BARRIER, Part, TokenGrammar
 
 __all__ = ["with_lists_from_the_right"]
 

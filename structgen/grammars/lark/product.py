@@ -8,48 +8,20 @@ on, by following what has changed until nothing does.
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import NamedTuple
+from collections.abc import Iterable
 
 from structgen.errors import GrammarLimitExceeded
-from structgen.grammars.expr import EPSILON, Alternation, Expr, Rule, alternation, call, sequence
+from structgen.grammars.expr import EPSILON, NEVER, Expr, Rule, alternation, call, sequence
 from structgen.grammars.indentation import Indentation, indented
+from structgen.grammars.lark.machines import BARRIER, END, Machines, Part, TokenGrammar
 from structgen.grammars.lark.newlines import LineStart
 from structgen.grammars.lark.token_places import TokenPlaces
 from structgen.grammars.limits import checkpoint
 
-__all__ = ["BARRIER", "END", "Part", "TokenGrammar", "rule_of"]
+__all__ = ["rule_of"]
 
 MAX_ENTRIES = 100_000
 """Nonterminals with the places where they begin, at most."""
-
-BARRIER, END = -2, -3
-"""In the place of a terminal's number: what keeps some terminals from coming next, and the end of the text."""
-
-
-class Part(NamedTuple):
-    """One symbol of a production."""
-
-    is_terminal: bool
-    number: int
-    """Of the terminal, or of the nonterminal among those of the grammar; or `BARRIER`."""
-    context: int = 0
-    """Of a terminal: what its token leads to; of a barrier: which one it is; of a block: what its indentation does."""
-    closing: int = -1
-    """Of a block, a nonterminal whose lines are indented: what its end leads to; -1: it is none."""
-
-
-class TokenGrammar(NamedTuple):
-    """A context-free grammar over tokens."""
-
-    start: int
-    names: list[str]
-    """Of the nonterminals, for people; several may have one name."""
-    productions: list[list[tuple[Part, ...]]]
-    """Of each nonterminal."""
-    barriers: list[frozenset[int]]
-    """The terminals that each of them keeps from coming next, or the end."""
-    lines: tuple[int, int, int] = (-1, -1, -1)
-    """The terminals that end a line, and stand before and behind a block; -1: there are none."""
 
 
 def rule_of(grammar: TokenGrammar, places: TokenPlaces) -> Rule:
@@ -57,32 +29,31 @@ def rule_of(grammar: TokenGrammar, places: TokenPlaces) -> Rule:
     return _Product(grammar, places).rule()
 
 
-_Rest = frozenset[tuple[Part, ...]]
-"""What may be left of a nonterminal's productions: productions that begin alike are one until they differ."""
-
 _Place = tuple[int | LineStart, frozenset[int]]
 """A place between tokens, and the terminals that barriers keep from coming next."""
 _ENDED = -1
 """In place of a place: the text has ended, and blocks may."""
 _Entry = tuple[int, _Place]
-"""A nonterminal, and where it begins."""
+"""A leader, and where it begins."""
+_Node = tuple[int, _Place]
+"""What is left of a leader, a state of `Machines`, and where it begins."""
 
 
 class _Product:
     def __init__(self, grammar: TokenGrammar, places: TokenPlaces) -> None:
         self._grammar, self._places = grammar, places
-        self._whole = [frozenset(productions) for productions in grammar.productions]
-        self._after: dict[_Rest, dict[Part, _Rest]] = {}
+        self._machines = Machines(grammar)
         self._ends: dict[_Entry, dict[_Place, None]] = {}
         self._users: defaultdict[_Entry, dict[_Entry, None]] = defaultdict(dict)
-        self._rules: dict[tuple[int, _Place, _Place], Rule] = {}
-        self._rests: dict[tuple[_Rest, _Place, _Place], Expr] = {}
-        self._bodies: dict[tuple[tuple[int, _Place, _Place], Expr], Rule] = {}
+        self._rests: dict[tuple[int, _Place, _Place], Expr] = {}
+        self._reached: dict[_Node, set[_Place]] = {}
+        self._blocks_at: dict[tuple[tuple[int, _Place, _Place], Expr], Rule] = {}
 
     def rule(self) -> Rule:
         start, places = self._grammar.start, self._places
         beginnings: dict[_Place, Expr] = {(place, frozenset()): one for place, one in places.beginnings.items()}
         self._follow([(start, begin) for begin in beginnings])
+        self._find_reached()
         ways = [
             sequence(skipped, self._call(start, begin, end))
             for begin, skipped in beginnings.items()
@@ -93,16 +64,6 @@ class _Product:
 
     def _may_end(self, place: int | LineStart) -> bool:
         return isinstance(place, int) and (place == _ENDED or self._places.may_end(place))
-
-    def _steps(self, rest: _Rest) -> dict[Part, _Rest]:
-        """What is left after each part that may come next."""
-        if rest not in self._after:
-            found: defaultdict[Part, set[tuple[Part, ...]]] = defaultdict(set)
-            for parts in sorted(rest):
-                if parts:
-                    found[parts[0]].add(parts[1:])
-            self._after[rest] = {part: frozenset(tails) for part, tails in found.items()}
-        return self._after[rest]
 
     def _follow(self, entries: list[_Entry]) -> None:
         """Find where nonterminals may end that begin in a place, and all that they reach."""
@@ -123,59 +84,90 @@ class _Product:
 
     def _ends_of(self, entry: _Entry, waiting: dict[_Entry, None]) -> dict[_Place, None]:
         """As far as is known; what it depends on and is new is added to ``waiting``."""
-        nonterminal, begin = entry
+        leader, begin = entry
         found: dict[_Place, None] = {}
-        pending = [(self._whole[nonterminal], begin)]
+        pending = [(self._machines.starts[leader], begin)]
         seen = set(pending)
         while pending:
-            rest, place = pending.pop()
-            if () in rest:
+            state, place = pending.pop()
+            if self._machines.accepting[state]:
                 found[place] = None
-            for part, tails in self._steps(rest).items():
-                for end in self._part_ends(part, place, entry, waiting):
-                    if (tails, end) not in seen:
-                        seen.add((tails, end))
-                        pending.append((tails, end))
+            for part, after in self._machines.steps[state].items():
+                self._ask(part, place, entry, waiting)
+                for end in self._part_ends(part, place):
+                    if (after, end) not in seen:
+                        seen.add((after, end))
+                        pending.append((after, end))
         return found
 
-    def _part_ends(self, part: Part, place: _Place, user: _Entry, waiting: dict[_Entry, None]) -> list[_Place]:
+    def _find_reached(self) -> None:
+        """Find the places where what is left may end."""
+        before: defaultdict[_Node, dict[_Node, None]] = defaultdict(dict)
+        pending = [(self._machines.starts[leader], begin) for leader, begin in self._ends]
+        self._reached |= {node: set() for node in pending}
+        for node in pending:  # grows as it goes
+            checkpoint()
+            state, place = node
+            for part, after in self._machines.steps[state].items():
+                for end in self._part_ends(part, place):
+                    before[after, end][node] = None
+                    if (after, end) not in self._reached:
+                        self._reached[after, end] = set()
+                        pending.append((after, end))
+        changed: list[tuple[_Node, _Place]] = []
+        for node in self._reached:
+            if self._machines.accepting[node[0]]:
+                self._reached[node].add(node[1])
+                changed.append((node, node[1]))
+        for node, end in changed:  # grows as it goes
+            for earlier in before[node]:
+                if end not in self._reached[earlier]:
+                    self._reached[earlier].add(end)
+                    changed.append((earlier, end))
+
+    def _part_ends(self, part: Part, place: _Place) -> Iterable[_Place]:
+        """The places after a part, as far as is known."""
         if part.is_terminal:
-            return list(self._read(part, place))
-        if part.closing >= 0:
-            for begin in self._openings(part, place):
-                self._ask((part.number, begin), user, waiting)
-            return list(self._blocks(part, place))
-        self._ask((part.number, place), user, waiting)
-        return list(self._ends[part.number, place])
+            return self._read(part, place)
+        return self._blocks(part, place) if part.closing >= 0 else self._ends[part.number, place]
 
-    def _ask(self, entry: _Entry, user: _Entry, waiting: dict[_Entry, None]) -> None:
-        self._users[entry][user] = None
-        if entry not in self._ends:
-            self._ends[entry] = {}
-            waiting[entry] = None
+    def _ask(self, part: Part, place: _Place, user: _Entry, waiting: dict[_Entry, None]) -> None:
+        """Have it found where a leader may end that is called at ``place``."""
+        begins = () if part.is_terminal else self._openings(part, place) if part.closing >= 0 else (place,)
+        for begin in begins:
+            entry = (part.number, begin)
+            self._users[entry][user] = None
+            if entry not in self._ends:
+                self._ends[entry] = {}
+                waiting[entry] = None
 
-    def _call(self, nonterminal: int, begin: _Place, end: _Place) -> Expr:
-        key = (nonterminal, begin, end)
-        if key not in self._rules:
-            name = self._grammar.names[nonterminal]
-            self._rules[key] = Rule(name, lambda: self._body(self._whole[nonterminal], begin, end, name))
-        return call(self._rules[key])
+    def _call(self, leader: int, begin: _Place, end: _Place) -> Expr:
+        return self._rest(self._machines.starts[leader], begin, end)
 
-    def _body(self, rest: _Rest, place: _Place, end: _Place, name: str) -> Expr:
-        """What is matched of ``rest`` between two places."""
-        ways = [EPSILON] if () in rest and place == end else []
-        for part, tails in self._steps(rest).items():
-            for then, one in self._ways(part, place).items():
-                ways.append(sequence(one, self._rest(tails, then, end, name)))
-        return alternation(*ways)
-
-    def _rest(self, rest: _Rest, place: _Place, end: _Place, name: str) -> Expr:
-        """As `_body`; where it may go on in several ways it is a rule, written once."""
-        key = (rest, place, end)
+    def _rest(self, state: int, place: _Place, end: _Place) -> Expr:
+        """What is matched between two places; a rule where it may go on in several ways."""
+        if end not in self._reached[state, place]:
+            return NEVER
+        key = (state, place, end)
         if key not in self._rests:
-            body = self._body(rest, place, end, name)
-            self._rests[key] = call(Rule(name, lambda: body)) if isinstance(body, Alternation) else body
+            ways = [
+                (part, then, after)
+                for part, after in self._machines.steps[state].items()
+                for then in self._part_ends(part, place)
+                if end in self._reached[after, then]
+            ]
+            ends_here = self._machines.accepting[state] and place == end
+            if len(ways) + ends_here == 1:
+                self._rests[key] = EPSILON if ends_here else self._bodies(place, end, ways)[0]
+            else:
+                last = (EPSILON,) if ends_here else ()
+                rule = Rule(self._machines.names[state], lambda: alternation(*last, *self._bodies(place, end, ways)))
+                self._rests[key] = call(rule)
         return self._rests[key]
+
+    def _bodies(self, place: _Place, end: _Place, ways: list[tuple[Part, _Place, int]]) -> list[Expr]:
+        """What is matched, in each of the ways: a part, the place after it, and what is left then."""
+        return [sequence(self._ways(part, place)[then], self._rest(after, then, end)) for part, then, after in ways]
 
     def _ways(self, part: Part, place: _Place) -> dict[_Place, Expr]:
         if part.is_terminal:
@@ -234,8 +226,7 @@ class _Product:
         name = self._grammar.names[part.number]
         ways: list[Expr] = []
         for indentation, skipped in openings:
-            if (key, skipped) not in self._bodies:
-                body = sequence(skipped, self._call(*key))
-                self._bodies[key, skipped] = Rule(name, lambda body=body: body)
-            ways.append(indented(indentation, (self._bodies[key, skipped],)))
+            if (key, skipped) not in self._blocks_at:
+                self._blocks_at[key, skipped] = Rule(name, lambda its=skipped: sequence(its, self._call(*key)))
+            ways.append(indented(indentation, (self._blocks_at[key, skipped],)))
         return alternation(*ways)
