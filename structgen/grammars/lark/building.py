@@ -15,9 +15,9 @@ from structgen.grammars.lark.lexing import Lexing
 from structgen.grammars.lark.lists import with_lists_from_the_right
 from structgen.grammars.lark.loading import Conflict, Loaded, LoadedLalr, load_earley, load_lalr
 from structgen.grammars.lark.patterns import Steps
-from structgen.grammars.lark.product import rule_of
 from structgen.grammars.lark.scanning import Scanner
 from structgen.grammars.lark.token_places import TokenPlaces
+from structgen.grammars.lark.writing import rule_of
 from structgen.grammars.left_recursion import without_left_recursion
 from structgen.grammars.nesting import with_levels
 from structgen.grammars.regex.python_parser import parse

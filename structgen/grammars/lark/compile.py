@@ -45,9 +45,9 @@ def compile_lark(
     symbol of its own and no characters, which ends whatever token is before it. ``%json {...}`` is a JSON value under
     that schema, as `compile_json_schema` has it; it follows a token that its first character could not go on with.
 
-    What has taken long to compile is kept on disk beside compiled code (``$STRUCTGEN_CACHE`` or ``~/.cache/structgen``),
-    for this grammar, vocabulary and version; a damaged file is written anew. Grammars that import others from the
-    user's files, or hold special tokens or ``%json``, are not kept.
+    What has taken long to compile is kept on disk beside compiled code (in ``$STRUCTGEN_CACHE`` or
+    ``~/.cache/structgen``) for this grammar, vocabulary and version; a damaged file is written anew. Grammars that
+    import others from the user's files, or hold special tokens or ``%json``, are not kept.
 
     Parameters
     ----------

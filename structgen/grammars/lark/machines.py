@@ -185,7 +185,7 @@ class Machines:
             seen.update(new)
         self.steps.append({part: self._number(frozenset(stacks)) for part, stacks in found.items()})
         self.accepting.append(accepts)
-        self.names.append(its.names[max(kernel, key=len)[0]])
+        self.names.append(its.names[max(pending, key=len)[0]])
 
 
 def _leaders_of(grammar: TokenGrammar, productions: _Productions) -> set[int]:
