@@ -25,7 +25,7 @@ BARRIER, END = -2, -3
 MAX_MACHINE_STATES = 50_000
 _SMALL = 8
 """A nonterminal of at most so many terminals and nothing else is written out wherever it stands."""
-_MANY = 3
+_MANY = 4
 """Any other is not, where so many different things may be left after it."""
 
 
