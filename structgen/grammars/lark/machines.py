@@ -9,11 +9,11 @@ state; states where the same may come are one.
 
 from __future__ import annotations
 
+import sys
 from collections import defaultdict
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from structgen.errors import GrammarLimitExceeded
 from structgen.grammars.lark.classes import alike
 from structgen.grammars.limits import checkpoint
 
@@ -22,11 +22,12 @@ __all__ = ["BARRIER", "END", "Machines", "Part", "TokenGrammar"]
 BARRIER, END = -2, -3
 """In the place of a terminal's number: what keeps some terminals from coming next, and the end of the text."""
 
-MAX_MACHINE_STATES = 50_000
+_MOST_STATES = 40_000
+"""Before they are minimised. Where there would be more, less is written out."""
 _SMALL = 8
 """A nonterminal of at most so many terminals and nothing else is written out wherever it stands."""
-_MANY = 4
-"""Any other is not, where so many different things may be left after it."""
+_MANY = (4, 3, 2, 1)
+"""Any other is not, where so many different things may be left after it: the first number that is not too much."""
 
 
 class Part(NamedTuple):
@@ -129,7 +130,14 @@ class Machines:
 
     def __init__(self, grammar: TokenGrammar) -> None:
         self._productions = _Productions(grammar)
-        self._leaders = _leaders_of(grammar, self._productions)
+        for many in _MANY:
+            self._leaders = _leaders_of(grammar, self._productions, many)
+            if self._is_written(_MOST_STATES if many > _MANY[-1] else sys.maxsize):
+                break
+        self._minimize()
+
+    def _is_written(self, most: int) -> bool:
+        """Write the automata; whether they have at most so many states."""
         self.steps: list[dict[Part, int]] = []
         self.accepting: list[bool] = []
         self.names: list[str] = []
@@ -140,10 +148,10 @@ class Machines:
         }
         for state, kernel in enumerate(self._kernels):  # grows as it goes
             checkpoint(state)
-            if state >= MAX_MACHINE_STATES:
-                raise GrammarLimitExceeded(f"the rules need more than {MAX_MACHINE_STATES:,} states; simplify them")
+            if state >= most:
+                return False
             self._add_state(kernel)
-        self._minimize()
+        return True
 
     def _minimize(self) -> None:
         """Make states one that allow the same."""
@@ -188,7 +196,7 @@ class Machines:
         self.names.append(its.names[max(pending, key=len)[0]])
 
 
-def _leaders_of(grammar: TokenGrammar, productions: _Productions) -> set[int]:
+def _leaders_of(grammar: TokenGrammar, productions: _Productions, many: int) -> set[int]:
     leaders = {grammar.start}
     afters: defaultdict[int, set[int]] = defaultdict(set)
     called: list[set[int]] = [set() for _ in productions.starts]
@@ -200,7 +208,7 @@ def _leaders_of(grammar: TokenGrammar, productions: _Productions) -> set[int]:
         for part, after in steps.items():
             if not part.is_terminal:
                 afters[part.number].add(after if productions.steps[after] else -1)
-    leaders |= {one for one, its in afters.items() if len(its) >= _MANY and not _is_small(grammar.productions[one])}
+    leaders |= {one for one, its in afters.items() if len(its) >= many and not _is_small(grammar.productions[one])}
     while (new := _first_endless(grammar, called, leaders)) is not None:
         checkpoint()
         leaders.add(new)
