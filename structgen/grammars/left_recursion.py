@@ -34,10 +34,11 @@ from structgen.grammars.expr import (
     repetition,
     sequence,
 )
+from structgen.grammars.indentation import Indented, indented
 from structgen.grammars.limits import checkpoint
 from structgen.grammars.values import Value
 
-__all__ = ["without_left_recursion"]
+__all__ = ["called_rules", "inner_parts", "without_left_recursion"]
 
 
 def without_left_recursion(start: Rule) -> Rule:
@@ -51,7 +52,8 @@ def without_left_recursion(start: Rule) -> Rule:
     return _Rewriting(nullable, circles).rewritten(start) if circles else start
 
 
-def _parts_of(expr: Expr) -> tuple[Expr, ...]:
+def inner_parts(expr: Expr) -> tuple[Expr, ...]:
+    """The expressions directly inside of ``expr``."""
     if isinstance(expr, (Sequence, Alternation)):
         return expr.parts
     if isinstance(expr, Repetition):
@@ -61,16 +63,24 @@ def _parts_of(expr: Expr) -> tuple[Expr, ...]:
     raise TypeError(f"not an expression of a grammar that may be left-recursive: {expr!r}")
 
 
+def called_rules(expr: Expr) -> tuple[Rule, ...]:
+    """The rules that ``expr`` itself calls."""
+    if isinstance(expr, Call):
+        return (expr.rule,)
+    return expr.bodies if isinstance(expr, Indented) else ()
+
+
 def _reachable(start: Rule) -> list[Rule]:
     found, pending = {start: None}, [start]
     while pending:
         inside = [pending.pop().body]
         while inside:
             one = inside.pop()
-            inside += _parts_of(one)
-            if isinstance(one, Call) and one.rule not in found:
-                found[one.rule] = None
-                pending.append(one.rule)
+            inside += inner_parts(one)
+            for rule in called_rules(one):
+                if rule not in found:
+                    found[rule] = None
+                    pending.append(rule)
     return list(found)
 
 
@@ -113,7 +123,7 @@ def _first_calls(expr: Expr, nullable: _Nullable) -> Iterator[Rule]:
     """The rules that ``expr`` may call before it has read anything."""
     if isinstance(expr, Call):
         yield expr.rule
-    for part in _parts_of(expr):
+    for part in inner_parts(expr):
         yield from _first_calls(part, nullable)
         if isinstance(expr, Sequence) and not nullable.holds(part):
             break
@@ -189,6 +199,8 @@ class _Rewriting:
         checkpoint()
         if isinstance(expr, Call):
             return call(self.rewritten(expr.rule))
+        if isinstance(expr, Indented):
+            return indented(expr.indentation, tuple(map(self.rewritten, expr.bodies)))
         if isinstance(expr, Sequence):
             return sequence(*map(self._mapped, expr.parts))
         if isinstance(expr, Alternation):
@@ -242,7 +254,7 @@ class _Rewriting:
                 if not self._nullable.holds(part):
                     break
         elif expr is not EPSILON:
-            found.seeds.append(expr)
+            found.seeds.append(self._mapped(expr))
         return found
 
     def _followed(self, split: _Split, rest: Expr) -> _Split:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
 
@@ -71,11 +71,14 @@ class Recipe:
         return compile_grammar(source, vocabulary, **options)
 
 
-def front_end(name: str) -> Callable[[Callable[_P, _Automaton]], Callable[_P, _Automaton]]:
+def front_end(
+    name: str, *, plain: Mapping[str, Callable[[Any], Any]] | None = None
+) -> Callable[[Callable[_P, _Automaton]], Callable[_P, _Automaton]]:
     """Mark a function ``(source, vocabulary, **options)`` as the front end ``name``.
 
     The function gets the keyword arguments of `Limits`, which hold while it runs, and what it returns remembers its
-    `Recipe`. Its own signature ends in ``**limits: Unpack[Limits]``; its body never sees them.
+    `Recipe`; ``plain`` makes plain data of options that may be something else. Its own signature ends in
+    ``**limits: Unpack[Limits]``; its body never sees them.
     """
 
     def mark(compile_grammar: Callable[_P, _Automaton]) -> Callable[_P, _Automaton]:
@@ -92,6 +95,8 @@ def front_end(name: str) -> Callable[[Callable[_P, _Automaton]], Callable[_P, _A
             with limited(**cast("Limits", limits)), collector_paused():
                 automaton = compile_grammar(*args, **kwargs)
             options = dict(zip(names, args[2:], strict=False)) | {key: kwargs[key] for key in kwargs if key in names}
+            for one in options.keys() & (plain or {}).keys():
+                options[one] = (plain or {})[one](options[one])
             source = args[0] if args else kwargs[known[0]]
             automaton.recipe = Recipe(name, _as_text(source, options | _kept(limits)))
             return automaton

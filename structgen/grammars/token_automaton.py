@@ -10,6 +10,7 @@ from typing import NamedTuple, cast
 
 from structgen.errors import GrammarLimitExceeded, InvalidGrammar
 from structgen.grammars.automaton import StackAutomaton
+from structgen.grammars.automaton.facts import Called, Facts
 from structgen.grammars.automaton.tables import FAR
 from structgen.grammars.expr import Rule
 from structgen.grammars.limits import open_max_bytes, open_max_states, too_many_states
@@ -82,6 +83,8 @@ class TokenAutomaton:
         What a whole text that the grammar accepts must pass besides: gives a `Refusal`, or ``None``.
     relaxed : tuple of Relaxation
         What the grammar leaves to ``validate``.
+    facts : dict, optional
+        What another automaton of the same rules knew of them over the same vocabulary; see `facts`.
 
     Attributes
     ----------
@@ -112,6 +115,7 @@ class TokenAutomaton:
         *,
         validate: Validate | None = None,
         relaxed: tuple[Relaxation, ...] = (),
+        facts: dict[Called, Facts] | None = None,
     ) -> None:
         self.vocabulary = vocabulary
         self.relaxed = relaxed
@@ -125,7 +129,7 @@ class TokenAutomaton:
         self._min_tokens: int | None = None
         self._bytewise: TokenAutomaton | None = None
         try:
-            stacks = StackAutomaton(start, vocabulary.lengths, vocabulary.interiors, self._max_bytes)
+            stacks = StackAutomaton(start, vocabulary.lengths, vocabulary.interiors, self._max_bytes, facts)
         except RecursionError as error:
             raise GrammarLimitExceeded(f"{start.name} is nested too deeply; flatten it") from error
         self._generation = self._begin(stacks)
@@ -139,6 +143,11 @@ class TokenAutomaton:
     def start(self) -> Rule:
         """What a text must match: a rule that may stand in a larger grammar."""
         return self._start
+
+    @property
+    def facts(self) -> dict[Called, Facts]:
+        """What had to be found out about the rules before the first mask."""
+        return self._generation.stacks.facts
 
     @property
     def nbytes(self) -> int:

@@ -51,37 +51,45 @@ def analyse(
             facts.update(known_facts(one))
         return iter(()) if one in facts else callees(one)
 
-    order, circular = _reachable(start, following)
+    order, users, circular = _reachable(start, following)
     order = [one for one in order if one not in facts]
     facts |= dict.fromkeys(order, _NOTHING)
-    changed = True
-    while changed:  # callees come first in `order`, so that all but circles settle in one round
-        changed = False
+    waiting = dict.fromkeys(order)
+    while waiting:  # callees come first in `order`, so that all but circles settle in one round
         known: dict[Expr, Facts] = {}
+        changed: dict[Called, None] = {}
         for one in order:
+            if one not in waiting:
+                continue
             now = (
                 _facts_of(one.body, facts, lengths, known)
                 if isinstance(one, Rule)
                 else value_facts(one, facts, lengths)
             )
             if now != facts[one]:
-                facts[one], changed = now, circular
+                facts[one] = now
+                changed |= dict.fromkeys(users[one])
                 known.clear()
+        waiting = changed if circular else {}
     if circular:  # what was known calls none of them
         _refuse_left_recursion([one for one in order if isinstance(one, Rule)], facts, lengths)
     return facts
 
 
-def _reachable(start: Rule, callees: Callable[[Called], Iterator[Called]]) -> tuple[list[Called], bool]:
-    """Every rule and value, those that one calls before it where there is no circle; and whether there is one."""
+def _reachable(
+    start: Rule, callees: Callable[[Called], Iterator[Called]]
+) -> tuple[list[Called], dict[Called, list[Called]], bool]:
+    """Every rule and value, what one calls before it but for circles; who calls it; and whether there are circles."""
     done: list[Called] = []
     seen: set[Called] = {start}
     finished: set[Called] = set()
+    users: dict[Called, list[Called]] = {start: []}
     circular = False
     stack: list[tuple[Called, Iterator[Called]]] = [(start, callees(start))]
     while stack:
         one, following = stack[-1]
         for callee in following:
+            users.setdefault(callee, []).append(one)
             if callee not in seen:
                 seen.add(callee)
                 stack.append((callee, callees(callee)))
@@ -91,7 +99,7 @@ def _reachable(start: Rule, callees: Callable[[Called], Iterator[Called]]) -> tu
             done.append(one)
             finished.add(one)
             stack.pop()
-    return done, circular
+    return done, users, circular
 
 
 def callees(one: Called) -> Iterator[Called]:

@@ -147,6 +147,11 @@ class StackAutomaton:
         return Size(self.states, tables.count(N_RULES), tables.count(N_REGISTERS) - 1, self.nbytes)
 
     @property
+    def facts(self) -> dict[Called, Facts]:
+        """What is known of the rules."""
+        return self._facts
+
+    @property
     def nbytes(self) -> int:
         """Bytes of the tables."""
         return self._tables.nbytes

@@ -127,8 +127,8 @@ class Tables:
         self[STATES][CLOSED, S_FLAGS] = F_FINAL
         self.set_count(N_SETS, BOTTOM + 1)
         self.set_count(N_ITEMS, 1)
-        self[SETS][NOTHING] = (0, 0, FAR, 0)
-        self[SETS][BOTTOM] = (0, 1, 0, 0)
+        self[SETS][NOTHING] = (0, 0, FAR, 0, 0, 0)
+        self[SETS][BOTTOM] = (0, 1, 0, 0, 0, 0)
 
     def __getitem__(self, table: int) -> Int32Array:
         """The rows of ``table``, int32[rows, columns], a view."""

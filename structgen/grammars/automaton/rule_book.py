@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from structgen.grammars.automaton.analysis import analyse
+from structgen.grammars.automaton.blocks import write_indented, write_landing
 from structgen.grammars.automaton.facts import Called, Facts, Lengths, meant
 from structgen.grammars.automaton.frame_tables import write_array, write_object
 from structgen.grammars.automaton.growing_tables import Tables
@@ -25,6 +26,7 @@ from structgen.grammars.automaton.tables import (
     F_BYTES,
     F_FINAL,
     FAR,
+    LANDING_RULE,
     N_BYTESETS,
     N_NODES,
     N_ROWS,
@@ -53,6 +55,7 @@ from structgen.grammars.automaton.tables import (
 from structgen.grammars.automaton.value_facts import can_spell, is_array_spellable, is_spellable
 from structgen.grammars.byte_dfa import ByteDfa
 from structgen.grammars.expr import NEVER, Rule
+from structgen.grammars.indentation import Indented, Landing
 from structgen.grammars.json_layout import Layout
 from structgen.grammars.language import Language
 from structgen.grammars.values import ArraySpec, ArrayValue, ObjectSpec, ObjectValue, Regular, StringValue
@@ -150,6 +153,8 @@ class RuleBook:
             self._write_strings(number, one.language)
         elif isinstance(one, Regular):
             self._write_regular(number, one.dfa)
+        elif isinstance(one, (Landing, Indented)):
+            self._write_lines(number, one, depth)
         else:
             raise TypeError(f"no such value: {one!r}")
 
@@ -253,6 +258,16 @@ class RuleBook:
         self._tables.set_count(N_STATES, state + size)
         for column, value in ((U_NODE, 0), (U_STATE, state), (U_FIRST, state), (U_LEAF, self._interiors.leaf(dfa))):
             self._put(number, column, value)
+
+    def _write_lines(self, number: int, one: Landing | Indented, depth: int) -> None:
+        tables, make_room, lengths = self._tables, self._make_room, self._lengths
+        if isinstance(one, Landing):
+            kind, state = LANDING_RULE, write_landing(tables, make_room, number, one, lengths)
+        else:
+            kind, inside = NODE_RULE, self._numbered(depth)
+            state = write_indented(tables, make_room, number, one, inside, self._facts, lengths)
+        self._write(number, kind, 0)
+        self._put(number, U_STATE, state)
 
     def _numbered(self, depth: int) -> Callable[[Called], int]:
         """What gives the number of a rule or value inside ``depth`` objects and arrays, where that matters to it."""

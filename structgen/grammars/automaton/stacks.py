@@ -27,6 +27,7 @@ from structgen.grammars.automaton.tables import (
     C_KEEPS_SPELLING,
     C_STATE_EPOCH,
     F_BYTES,
+    F_COLUMN,
     F_FINAL,
     F_FRAME,
     F_TOKENS,
@@ -34,6 +35,7 @@ from structgen.grammars.automaton.tables import (
     I_BELOW,
     I_STATE,
     ITEMS,
+    LANDING_RULE,
     M_ONE,
     M_OTHER,
     M_SET,
@@ -46,13 +48,18 @@ from structgen.grammars.automaton.tables import (
     Q_COUNT,
     Q_DISTANCE,
     Q_FIRST,
+    Q_HIGH,
+    Q_LOW,
+    RULES,
     S_CALL_COUNT,
+    S_COLUMN,
     S_DISTANCE,
     S_FLAGS,
     SET_HASH,
     SETS,
     STATE_WORK,
     STATES,
+    U_KIND,
     W_BELOW,
     W_DONE,
     W_EPOCH,
@@ -111,20 +118,37 @@ def _has_items(m: Memory, number: int, items: Int64Table, count: int) -> bool:
 
 
 @inner
+def _column_over(m: Memory, state: int, below: int, which: int) -> int:
+    """The column of the innermost block of what lies above ``state``, `Q_LOW` or `Q_HIGH`."""
+    if _holds_column(m, state):
+        return cell(m, STATES, state, S_COLUMN)
+    return cell(m, SETS, below, which)
+
+
+@inner
+def _holds_column(m: Memory, state: int) -> bool:
+    return cell(m, STATES, state, S_FLAGS) & (F_COLUMN | F_BYTES) == F_COLUMN
+
+
+@inner
 def _append_set(m: Memory, items: Int64Table, count: int) -> int:
     number, first = get_count(m, N_SETS), get_count(m, N_ITEMS)
     need(m, SETS, number + 1)
     need(m, ITEMS, first + count)
-    distance = FAR
+    distance, low, high = FAR, FAR, 0
     for place in range(count):
         state, below = items[place, I_STATE], items[place, I_BELOW]
         put(m, ITEMS, first + place, I_STATE, state)
         put(m, ITEMS, first + place, I_BELOW, below)
         through = cell(m, STATES, state, S_DISTANCE) + cell(m, SETS, below, Q_DISTANCE) if state != ACCEPT else 0
         distance = min(distance, through)
+        low = min(low, _column_over(m, state, below, Q_LOW))
+        high = max(high, _column_over(m, state, below, Q_HIGH))
     put(m, SETS, number, Q_FIRST, first)
     put(m, SETS, number, Q_COUNT, count)
     put(m, SETS, number, Q_DISTANCE, distance)
+    put(m, SETS, number, Q_LOW, low)
+    put(m, SETS, number, Q_HIGH, high)
     set_count(m, N_SETS, number + 1)
     set_count(m, N_ITEMS, first + count)
     return number
@@ -233,6 +257,42 @@ def _united(m: Memory, one: int, other: int) -> int:
 
 
 @inner
+def _within(m: Memory, closed: int, low: int, high: int) -> int:
+    """What stands for the stacks of ``closed`` whose innermost block has a column from ``low`` to ``high``."""
+    least, most = cell(m, SETS, closed, Q_LOW), cell(m, SETS, closed, Q_HIGH)
+    if most < low or high < least:
+        return NOTHING
+    if low <= least and most <= high:
+        return closed
+    how = -1 - (low << 8) - min(high, 255)  # no set has such a number
+    slot = _memo_slot(m, closed, how)
+    if cell(m, MEMO, slot, M_ONE) == 0:
+        slot = _remember(m, closed, how, _cut(m, closed, low, high))
+    return cell(m, MEMO, slot, M_SET)
+
+
+@inner
+def _cut(m: Memory, closed: int, low: int, high: int) -> int:
+    """As `_within`, of a set that has other columns too."""
+    first, count = cell(m, SETS, closed, Q_FIRST), cell(m, SETS, closed, Q_COUNT)
+    items = np.empty((count, 2), np.int64)
+    kept = 0
+    for place in range(first, first + count):
+        state, below = cell(m, ITEMS, place, I_STATE), cell(m, ITEMS, place, I_BELOW)
+        if state == ACCEPT:
+            is_kept = low == 0
+        elif _holds_column(m, state):
+            is_kept = low <= cell(m, STATES, state, S_COLUMN) <= high
+        else:
+            below = _within(m, below, low, high)
+            is_kept = below != NOTHING
+        if is_kept:
+            items[kept, I_STATE], items[kept, I_BELOW] = state, below
+            kept += 1
+    return _intern(m, items, kept)
+
+
+@inner
 def _open_work(m: Memory) -> None:
     set_count(m, C_STATE_EPOCH, get_count(m, C_STATE_EPOCH) + 1)
 
@@ -271,11 +331,40 @@ def _leave(m: Memory, found: int, state: int, below: int) -> int:
 def _call(m: Memory, found: int, state: int, below: int) -> int:
     """Add the starts of the rules that ``state`` calls, above the states that they return to."""
     for call in range(cell(m, STATES, state, S_CALL_COUNT)):
-        start, after = start_of(m, callee(m, state, call)), back(m, state, call)
+        rule, after = callee(m, state, call), back(m, state, call)
+        start = start_of(m, rule)
         # A last call returns to what its caller would: the stack of a list does not grow with the list.
         is_last = cell(m, STATES, after, S_FLAGS) == F_FINAL
+        if cell(m, RULES, rule, U_KIND) == LANDING_RULE:
+            found = _land(m, found, start, after, below, is_last)
+            continue
+        if cell(m, STATES, after, S_FLAGS) & F_COLUMN:
+            outer = _within(m, below, 0, cell(m, STATES, after, S_COLUMN) - 1)
+            if outer != NOTHING:
+                found = _add(m, found, start, pack(m, after, outer))
+            continue
         found = _add(m, found, start, below if is_last else pack(m, after, below))
     return found
+
+
+@inner
+def _land(m: Memory, found: int, start: int, after: int, below: int, is_last: bool) -> int:
+    """Add the starts of a landing, the one of each column above the stacks whose innermost block has it."""
+    while below != NOTHING:
+        column = cell(m, SETS, below, Q_LOW)
+        one = _within(m, below, column, column)
+        found = _add(m, found, start + column, one if is_last else pack(m, after, one))
+        below = _within(m, below, column + 1, FAR)
+    return found
+
+
+@inner
+def _reads(m: Memory, state: int, below: int) -> bool:
+    """Whether a state can be stepped; one before the first line of a block only while that may still be deep enough."""
+    flags = cell(m, STATES, state, S_FLAGS)
+    if flags & F_COLUMN and flags & F_BYTES:
+        return cell(m, STATES, state, S_COLUMN) > cell(m, SETS, below, Q_LOW)
+    return flags & (F_BYTES | F_TOKENS) != 0
 
 
 @inner
@@ -285,7 +374,7 @@ def _collect(m: Memory, found: int) -> int:
     kept = 0
     for place in range(found):
         state = cell(m, STATE_WORK, place, W_STATE)
-        if state != ACCEPT and not cell(m, STATES, state, S_FLAGS) & (F_BYTES | F_TOKENS):
+        if state != ACCEPT and not _reads(m, state, cell(m, STATE_WORK, place, W_BELOW)):
             continue
         hole = kept  # insertion sort: a set has few items
         while hole and items[hole - 1, I_STATE] > state:

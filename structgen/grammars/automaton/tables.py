@@ -79,12 +79,12 @@ TABLES = {
     NODES: Table(6, 1024),
     BYTESETS: Table(8, 32),
     RULES: Table(5, 32),
-    STATES: Table(12, 512),
+    STATES: Table(13, 512),
     TRANSITIONS: Table(256, 256, used=N_ROWS),
     STATE_NODES: Table(1, 2048),
     CALLS: Table(2, 256),
     STATE_HASH: Table(1, 1024, kept=False),
-    SETS: Table(4, 512),
+    SETS: Table(6, 512),
     ITEMS: Table(2, 1024),
     SET_HASH: Table(1, 1024, kept=False),
     MEMO: Table(3, 2048, kept=False),
@@ -126,7 +126,8 @@ K_KIND, K_ARGUMENT, K_NEXT, K_OTHER, K_RULE, K_DISTANCE = range(6)
 # built; what it is; the number by which the vocabulary knows a rule that reads bytes only, 0 for others; what its
 # states are counted from (see `leaves`).
 U_NODE, U_STATE, U_KIND, U_LEAF, U_FIRST = range(5)
-NODE_RULE, OBJECT_RULE, ARRAY_RULE, STRING_RULE = range(4)
+NODE_RULE, OBJECT_RULE, ARRAY_RULE, STRING_RULE, LANDING_RULE = range(5)
+"""`LANDING_RULE`: the start state is the one of column 0, those of the other columns follow (see `blocks`)."""
 
 # TRANSITIONS: the next state, or
 HOLE, NO_STATE = 0, -1
@@ -135,10 +136,11 @@ HOLE, NO_STATE = 0, -1
 # whose record stands where the nodes would, and whose row is `NO_ROW` where it is not worth having; or, with no count,
 # places in a frame (see `frames`).
 S_NODES, S_COUNT, S_FLAGS, S_DISTANCE, S_RULE, S_CALLS, S_CALL_COUNT, S_ROW = range(8)
-S_PLACE, S_REGISTER, S_LABEL, S_TEXT = range(8, 12)
+S_PLACE, S_REGISTER, S_LABEL, S_TEXT, S_COLUMN = range(8, 13)
 STRING, NO_ROW = -1, -1
-F_FINAL, F_BYTES, F_TOKENS, F_CALLS, F_LABEL, F_FRAME = 1, 2, 4, 8, 16, 32
-"""`F_LABEL` stands alone, and not as a rule's end: a key has been read whole (see `strings`)."""
+F_FINAL, F_BYTES, F_TOKENS, F_CALLS, F_LABEL, F_FRAME, F_COLUMN = 1, 2, 4, 8, 16, 32, 64
+"""`F_LABEL` stands alone, and not as a rule's end: a key has been read whole (see `strings`). `F_COLUMN`: `S_COLUMN` is
+the column of the block that lies above this state on the stack; of a state that reads, the most that it may come to."""
 
 # OBJECTS, NAMES, OTHERS, ARRAYS, PLACES, WAYS: what may stand in an object or array (see `frame_tables`).
 O_RULE, O_KEYS, O_NAMES, O_FIRST_NAME, O_OTHERS, O_FIRST_OTHER, O_LOW, O_HIGH, O_ORDERED = range(9)
@@ -161,8 +163,9 @@ NO_SPELLING, UNKNOWN_SPELLING = 0, -1
 # CALLS: what a state calls, and the state after it, HOLE until it is built.
 L_RULE, L_BACK = range(2)
 
-# SETS and ITEMS: see `stacks`. Where the set's mask begins in MASKS, 0 where it is not kept.
-Q_FIRST, Q_COUNT, Q_DISTANCE, Q_MASK = range(4)
+# SETS and ITEMS: see `stacks`. Where the set's mask begins in MASKS, 0 where it is not kept. The column of the
+# innermost block, the least and the most where there are several: 0 outside of any.
+Q_FIRST, Q_COUNT, Q_DISTANCE, Q_MASK, Q_LOW, Q_HIGH = range(6)
 I_STATE, I_BELOW = range(2)
 
 # NODE_WORK: a list of nodes, and when each was last seen.

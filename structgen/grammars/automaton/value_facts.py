@@ -6,12 +6,14 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
+from structgen.grammars.automaton.blocks import indented_facts, landing_facts
 from structgen.grammars.automaton.facts import Called, Facts, Lengths
 from structgen.grammars.automaton.spare_strings import spare_string
 from structgen.grammars.automaton.string_texts import shortest_string
 from structgen.grammars.automaton.tables import FAR
 from structgen.grammars.covering import key_cells, key_covers
 from structgen.grammars.expr import Rule
+from structgen.grammars.indentation import Indented, Landing
 from structgen.grammars.json_layout import Layout
 from structgen.grammars.values import ArraySpec, ArrayValue, Item, ObjectSpec, ObjectValue, Regular, StringValue, Value
 
@@ -45,7 +47,7 @@ def called_values(value: Value) -> list[Rule]:
         return [one for one in value.spec.values if one is not None] + [one.value for one in value.spec.others]
     if isinstance(value, ArrayValue):
         return [way.value for ways in (*value.spec.prefix, value.spec.rest) for way in ways]
-    return []
+    return list(value.bodies) if isinstance(value, Indented) else []
 
 
 def value_facts(value: Value, facts: _Known, lengths: Lengths) -> Facts:
@@ -59,6 +61,10 @@ def value_facts(value: Value, facts: _Known, lengths: Lengths) -> Facts:
     if isinstance(value, Regular):
         spellable = value.dfa.alphabet & ~lengths.single == 0
         return Facts(True, bool(value.dfa.accepting[0]), value.dfa.distances[0] if spellable else FAR)
+    if isinstance(value, Landing):
+        return landing_facts(value, lengths)
+    if isinstance(value, Indented):
+        return indented_facts(value, facts, lengths)
     raise TypeError(f"no such value: {value!r}")
 
 

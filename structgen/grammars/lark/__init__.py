@@ -13,8 +13,11 @@
 The `lark` package loads the grammar and makes the tables; what its lexer and its parsers do with a text becomes rules
 over bytes::
 
-    text -> embedded -> loading -> patterns -> scanning -> lexing -> moves -> token_places -> product -> rules
-                                -> lalr, earley ----------------------------------------------^
+    text -> embedded -> loading -> patterns -> scanning -> lexing -> moves -> token_places -> product -> writing
+                                -> lalr, earley -> lists -> machines -------------------------^
+
+An indenter (`indenter`) has line breaks parted after their last line feed (`newlines`); blocks and what lines of theirs
+begin with are rules of `structgen.grammars.indentation`. What took long is kept on disk (`kept`).
 """
 
 from structgen.grammars.lark.compile import compile_lark

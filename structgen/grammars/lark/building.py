@@ -9,24 +9,32 @@ from structgen.errors import InvalidRegex, UnsupportedGrammar
 from structgen.grammars.expr import Rule
 from structgen.grammars.lark.earley import earley_grammar, earley_lexers
 from structgen.grammars.lark.embedded import Foreign
+from structgen.grammars.lark.indenter import Lines
 from structgen.grammars.lark.lalr import LalrGrammar
 from structgen.grammars.lark.lexing import Lexing
+from structgen.grammars.lark.lists import with_lists_from_the_right
 from structgen.grammars.lark.loading import Conflict, Loaded, LoadedLalr, load_earley, load_lalr
 from structgen.grammars.lark.patterns import Steps
-from structgen.grammars.lark.product import rule_of
 from structgen.grammars.lark.scanning import Scanner
 from structgen.grammars.lark.token_places import TokenPlaces
+from structgen.grammars.lark.writing import rule_of
 from structgen.grammars.left_recursion import without_left_recursion
+from structgen.grammars.nesting import with_levels
 from structgen.grammars.regex.python_parser import parse
 
 __all__ = ["build_rule"]
 
 
-def build_rule(text: str, start: str, parser: str, name: str, foreign: Mapping[str, Foreign]) -> Rule:
+def build_rule(
+    text: str, start: str, parser: str, name: str, foreign: Mapping[str, Foreign], lines: Lines | None = None
+) -> Rule:
     """The rule of the texts that a parser of Lark takes, none of its rules left-recursive; see `compile_lark`.
 
-    ``foreign`` is what stands for terminals that are declared and have no pattern.
+    ``foreign`` is what stands for terminals that are declared and have no pattern; ``lines`` how indentation is read.
     """
+    if lines is not None:
+        rule = _lalr_rule(load_lalr(text, start, name, lines), start, name, foreign)
+        return with_levels(without_left_recursion(rule))
     return without_left_recursion(_rule(text, start, parser, name, foreign))
 
 
@@ -44,9 +52,19 @@ def _rule(text: str, start: str, parser: str, name: str, foreign: Mapping[str, F
 def _lalr_rule(loaded: LoadedLalr, start: str, name: str, foreign: Mapping[str, Foreign]) -> Rule:
     lexing, numbers = _lexing(loaded, name)
     its_foreign = _numbered(foreign, numbers)
+    lines = loaded.lines
+    if lines is None:
+        grammar = LalrGrammar(loaded, start, numbers)
+        places = TokenPlaces(lexing, grammar.contexts, grammar.following, its_foreign)
+        return rule_of(with_lists_from_the_right(grammar.united(places.groups)), places)
+    for role in (lines.indent, lines.dedent):
+        if role in numbers:
+            raise UnsupportedGrammar(f"{name}: the terminal {role} has a pattern; an indenter makes it, so %declare it")
+        numbers[role] = len(numbers)
     grammar = LalrGrammar(loaded, start, numbers)
-    places = TokenPlaces(lexing, grammar.contexts, grammar.following, its_foreign)
-    return rule_of(grammar.united(places.groups), places)
+    newline = numbers.get(lines.newline, -1)
+    places = TokenPlaces(lexing, grammar.contexts, grammar.following, its_foreign, newline, lines.tab)
+    return rule_of(with_lists_from_the_right(grammar.united(places.groups)), places)
 
 
 def _earley_rule(loaded: Loaded, start: str, name: str, foreign: Mapping[str, Foreign]) -> Rule:
@@ -54,7 +72,8 @@ def _earley_rule(loaded: Loaded, start: str, name: str, foreign: Mapping[str, Fo
     its_foreign = _numbered(foreign, numbers)
     lexers = earley_lexers(loaded, lexing, numbers)
     following = {number: [0] for number in numbers.values()}
-    return rule_of(earley_grammar(loaded, start, numbers), TokenPlaces(lexing, [lexers], following, its_foreign))
+    grammar = with_lists_from_the_right(earley_grammar(loaded, start, numbers))
+    return rule_of(grammar, TokenPlaces(lexing, [lexers], following, its_foreign))
 
 
 def _numbered(foreign: Mapping[str, Foreign], numbers: dict[str, int]) -> dict[int, Foreign]:

@@ -2,27 +2,35 @@
 
 from __future__ import annotations
 
-from typing import Literal, cast
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from typing_extensions import Unpack
 
 from structgen.errors import GrammarLimitExceeded, InvalidGrammar
+from structgen.grammars.expr import Rule
 from structgen.grammars.lark.embedded import without_foreign
+from structgen.grammars.lark.indenter import lines_of, plain_postlex
+from structgen.grammars.lark.kept import through_disk
 from structgen.grammars.limits import Limits
 from structgen.grammars.recipe import front_end
 from structgen.grammars.token_automaton import TokenAutomaton
 from structgen.grammars.vocabulary import TokenVocabulary
 
+if TYPE_CHECKING:
+    from lark.indenter import Indenter
+
 __all__ = ["compile_lark"]
 
 
-@front_end("lark")
+@front_end("lark", plain={"postlex": plain_postlex})
 def compile_lark(
     text: str,
     vocabulary: TokenVocabulary,
     start: str = "start",
     parser: Literal["auto", "lalr", "earley"] = "auto",
     name: str = "the grammar",
+    postlex: Indenter | type[Indenter] | Mapping[str, Any] | None = None,
     **limits: Unpack[Limits],
 ) -> TokenAutomaton:
     """The automaton of the texts that `lark` parses with a grammar.
@@ -37,6 +45,10 @@ def compile_lark(
     symbol of its own and no characters, which ends whatever token is before it. ``%json {...}`` is a JSON value under
     that schema, as `compile_json_schema` has it; it follows a token that its first character could not go on with.
 
+    What has taken long to compile is kept on disk beside compiled code (in ``$STRUCTGEN_CACHE`` or
+    ``~/.cache/structgen``) for this grammar, vocabulary and version; a damaged file is written anew. Grammars that
+    import others from the user's files, or hold special tokens or ``%json``, are not kept.
+
     Parameters
     ----------
     text : str
@@ -50,6 +62,11 @@ def compile_lark(
     name : str
         Of the grammar, for messages: its file. Imports of other grammars are looked for in its folder, which by default
         is the working directory; take no grammar from strangers that may read files there.
+    postlex : lark.indenter.Indenter, its class or a mapping, optional
+        The post-lexer that makes indentation into tokens, as in Lark's ``Lark(postlex=PythonIndenter())``; in place of
+        it a mapping with the names and values of its six attributes. It is for the LALR parser, so ``"auto"`` is
+        ``"lalr"``. No block is indented by more than 100 columns. A bracket is closed in the rule that opens it,
+        and so is a block.
     **limits
         On time, states and memory; see `Limits`.
 
@@ -57,7 +74,7 @@ def compile_lark(
     ------
     InvalidGrammar
         The grammar is malformed, with line, column and what was expected; or it is not for the parser asked for,
-        or names a special token that the vocabulary does not have.
+        or names a special token that the vocabulary does not have, or ``postlex`` is no indenter.
     SchemaError
         A schema after ``%json`` is malformed or cannot be held.
     UnsupportedGrammar
@@ -75,10 +92,20 @@ def compile_lark(
         raise InvalidGrammar(f"start is the name of a rule, not {start!r}")
     if parser not in ("auto", "lalr", "earley"):
         raise InvalidGrammar(f'parser is "auto", "lalr" or "earley", not {parser!r}')
-    from structgen.grammars.lark.building import build_rule  # `lark` takes a third of a second to import
-
+    lines = None if postlex is None else lines_of(postlex)
+    if lines is not None and parser == "earley":
+        raise InvalidGrammar('a postlex is for Lark\'s LALR parser; leave parser at "auto"')
     try:
         lark_text, foreign = without_foreign(text, vocabulary, name)
-        return TokenAutomaton(build_rule(lark_text, start, parser, name, foreign), vocabulary)
+
+        def make() -> Rule:
+            from structgen.grammars.lark.building import build_rule  # `lark` takes a third of a second to import
+
+            return build_rule(lark_text, start, parser, name, foreign, lines)
+
+        if foreign:
+            return TokenAutomaton(make(), vocabulary)
+        options: dict[str, object] = {"start": start, "parser": parser, "lines": lines}
+        return through_disk(lark_text, options, vocabulary, make)
     except RecursionError as error:
         raise GrammarLimitExceeded("the grammar is nested too deeply; give its inner groups names") from error

@@ -10,7 +10,7 @@ from __future__ import annotations
 from structgen.errors import UnsupportedGrammar
 from structgen.grammars.lark.lexing import Lexer, Lexing
 from structgen.grammars.lark.loading import Loaded
-from structgen.grammars.lark.product import Part, TokenGrammar
+from structgen.grammars.lark.machines import Part, TokenGrammar
 from structgen.grammars.lark.scanning import NOTHING_OWED
 
 __all__ = ["earley_grammar", "earley_lexers"]

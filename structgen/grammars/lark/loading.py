@@ -18,6 +18,7 @@ from lark.parsers.lalr_analysis import LALR_Analyzer
 from lark.parsers.lalr_parser import LALR_Parser
 
 from structgen.errors import GrammarLimitExceeded, InvalidGrammar
+from structgen.grammars.lark.indenter import Lines
 from structgen.grammars.limits import checked_at_calls, checkpoint
 
 __all__ = ["Conflict", "Loaded", "LoadedLalr", "TerminalOrder", "load_earley", "load_lalr"]
@@ -86,7 +87,7 @@ class _Lexers(ContextualLexer):
     def __init__(
         self, conf: LexerConf, states: dict[int, Collection[str]], always_accept: Collection[str] = ()
     ) -> None:
-        taken = {name for accepts in states.values() for name in accepts}.union(conf.ignore)
+        taken = {name for accepts in states.values() for name in accepts}.union(conf.ignore, always_accept)
         for terminal in conf.terminals:
             if terminal.name in taken:
                 _check_width(terminal)
@@ -133,10 +134,15 @@ class LoadedLalr(Loaded):
     lost : dict
         Of a state and a rule that could end there, the terminals before which it does not: those of conflicts, which
         Lark decides for reading on, or for the rule of higher priority. Empty where the grammar is LALR(1).
+    lines : Lines or None
+        How indentation is read.
     """
 
-    def __init__(self, lark: Lark, start: str, parser: _Parser, lexers: _Lexers, name: str) -> None:
+    def __init__(
+        self, lark: Lark, start: str, parser: _Parser, lexers: _Lexers, name: str, lines: Lines | None
+    ) -> None:
         super().__init__(lark)
+        self.lines = lines
         table = cast("Any", parser.table)
         self.actions: dict[int, dict[str, tuple[Any, Any]]] = table.states
         self.first: int = table.start_states[start]
@@ -161,8 +167,8 @@ class LoadedLalr(Loaded):
         return self._orders[lexer]
 
 
-def load_lalr(text: str, start: str, name: str) -> LoadedLalr:
-    """Load a grammar for Lark's LALR(1) parser and contextual lexer.
+def load_lalr(text: str, start: str, name: str, lines: Lines | None = None) -> LoadedLalr:
+    """Load a grammar for Lark's LALR(1) parser and contextual lexer, with an indenter where there are ``lines``.
 
     Raises
     ------
@@ -184,8 +190,16 @@ def load_lalr(text: str, start: str, name: str) -> LoadedLalr:
 
     plugins = {"LALR_Parser": parser, "ContextualLexer": lexer}
     with _reading(name, text):
-        lark = Lark(text, start=start, source_path=name, parser="lalr", edit_terminals=_check, _plugins=plugins)
-    return LoadedLalr(lark, start, parsers[0], lexers[0], name)
+        lark = Lark(
+            text,
+            start=start,
+            source_path=name,
+            parser="lalr",
+            edit_terminals=_check,
+            postlex=None if lines is None else lines.as_indenter(),
+            _plugins=plugins,
+        )
+    return LoadedLalr(lark, start, parsers[0], lexers[0], name, lines)
 
 
 def load_earley(text: str, start: str, name: str) -> Loaded:

@@ -1,174 +1,183 @@
-"""A grammar of tokens and the places between them to rules over bytes (the construction of Bar-Hillel, Perles, Shamir).
+"""Where the leaders of a grammar may begin and end between its tokens (the construction of Bar-Hillel, Perles, Shamir).
 
-What a nonterminal matches depends on the place where it begins, and what may follow on the place where it ends. So it
-is one rule for each pair of places that some text leads between; which pairs there are is found first, from the start
-on, by following what has changed until nothing does.
+What a leader matches depends on the place where it begins, and what may follow on the place where it ends. Which pairs
+of places some text leads between is found here, from the start on, by following what has changed until nothing does.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from structgen.errors import GrammarLimitExceeded
-from structgen.grammars.expr import EPSILON, Alternation, Expr, Rule, alternation, call, sequence
+from structgen.grammars.expr import EPSILON, Expr, alternation, sequence
+from structgen.grammars.indentation import Indentation
+from structgen.grammars.lark.machines import BARRIER, END, Machines, Part, TokenGrammar
+from structgen.grammars.lark.newlines import LineStart
 from structgen.grammars.lark.token_places import TokenPlaces
 from structgen.grammars.limits import checkpoint
 
-__all__ = ["BARRIER", "END", "Part", "TokenGrammar", "rule_of"]
+__all__ = ["ENDED", "BlockEnd", "Entry", "Node", "Place", "Product"]
 
 MAX_ENTRIES = 100_000
-"""Nonterminals with the places where they begin, at most."""
+"""Leaders with the places where they begin, at most."""
 
-BARRIER, END = -2, -3
-"""In the place of a terminal's number: what keeps some terminals from coming next, and the end of the text."""
-
-
-class Part(NamedTuple):
-    """One symbol of a production."""
-
-    is_terminal: bool
-    number: int
-    """Of the terminal, or of the nonterminal among those of the grammar; or `BARRIER`."""
-    context: int = 0
-    """Of a terminal: what its token leads to; of a barrier: which one it is."""
-
-
-class TokenGrammar(NamedTuple):
-    """A context-free grammar over tokens."""
-
-    start: int
-    names: list[str]
-    """Of the nonterminals, for people; several may have one name."""
-    productions: list[list[tuple[Part, ...]]]
-    """Of each nonterminal."""
-    barriers: list[frozenset[int]]
-    """The terminals that each of them keeps from coming next, or the end."""
-
-
-def rule_of(grammar: TokenGrammar, places: TokenPlaces) -> Rule:
-    """The rule of the texts that a grammar's start matches, what is ignored before it and behind included."""
-    return _Product(grammar, places).rule()
-
-
-_Rest = frozenset[tuple[Part, ...]]
-"""What may be left of a nonterminal's productions: productions that begin alike are one until they differ."""
-
-_Place = tuple[int, frozenset[int]]
+Place = tuple[int | LineStart, frozenset[int]]
 """A place between tokens, and the terminals that barriers keep from coming next."""
-_Entry = tuple[int, _Place]
-"""A nonterminal, and where it begins."""
+ENDED = -1
+"""In place of a place: the text has ended, and blocks may."""
+Entry = tuple[int, Place]
+"""A leader, and where it begins."""
+Node = tuple[int, Place]
+"""What is left of a leader, a state of `Machines`, and where it begins."""
 
 
-class _Product:
+class BlockEnd(NamedTuple):
+    """A way to go on after a block."""
+
+    begin: Place
+    """Where the block's first line begins."""
+    ends: frozenset[Place]
+    """Where its last one ends."""
+    landing: Expr
+    """What is read behind it."""
+
+
+class Product:
+    """A grammar and the places between its tokens.
+
+    Parameters
+    ----------
+    grammar : TokenGrammar
+        The grammar.
+    places : TokenPlaces
+        The places.
+
+    Attributes
+    ----------
+    machines : Machines
+        The leaders.
+    beginnings : dict of Place to Expr
+        Where the start may begin, and what is skipped before it.
+    ends : dict of Entry to dict of Place
+        Where each leader that begins in a place may end.
+    """
+
     def __init__(self, grammar: TokenGrammar, places: TokenPlaces) -> None:
-        self._grammar, self._places = grammar, places
-        self._whole = [frozenset(productions) for productions in grammar.productions]
-        self._after: dict[_Rest, dict[Part, _Rest]] = {}
-        self._ends: dict[_Entry, dict[_Place, None]] = {}
-        self._users: defaultdict[_Entry, dict[_Entry, None]] = defaultdict(dict)
-        self._rules: dict[tuple[int, _Place, _Place], Rule] = {}
-        self._rests: dict[tuple[_Rest, _Place, _Place], Expr] = {}
+        self.grammar, self._places = grammar, places
+        self.machines = Machines(grammar)
+        self.ends: dict[Entry, dict[Place, None]] = {}
+        self._users: defaultdict[Entry, dict[Entry, None]] = defaultdict(dict)
+        self._reads: dict[tuple[Part, Place], dict[Place, Expr]] = {}
+        self.beginnings: dict[Place, Expr] = {(place, frozenset()): one for place, one in places.beginnings.items()}
+        self._follow([(grammar.start, begin) for begin in self.beginnings])
 
-    def rule(self) -> Rule:
-        start, places = self._grammar.start, self._places
-        beginnings: dict[_Place, Expr] = {(place, frozenset()): one for place, one in places.beginnings.items()}
-        self._follow([(start, begin) for begin in beginnings])
-        ways = [
-            sequence(skipped, self._call(start, begin, end))
-            for begin, skipped in beginnings.items()
-            for end in self._ends[start, begin]
-            if places.may_end(end[0]) and END not in end[1]
-        ]
-        return Rule(self._grammar.names[start], lambda: alternation(*ways), value_names=places.value_names)
+    def may_end(self, place: Place) -> bool:
+        """Whether a text may end in a place, but for blocks."""
+        return isinstance(place[0], int) and (place[0] == ENDED or self._places.may_end(place[0]))
 
-    def _steps(self, rest: _Rest) -> dict[Part, _Rest]:
-        """What is left after each part that may come next."""
-        if rest not in self._after:
-            found: defaultdict[Part, set[tuple[Part, ...]]] = defaultdict(set)
-            for parts in sorted(rest):
-                if parts:
-                    found[parts[0]].add(parts[1:])
-            self._after[rest] = {part: frozenset(tails) for part, tails in found.items()}
-        return self._after[rest]
+    def is_last(self, place: Place) -> bool:
+        """Whether a text may end in a place."""
+        return self.may_end(place) and END not in place[1]
 
-    def _follow(self, entries: list[_Entry]) -> None:
+    def _follow(self, entries: list[Entry]) -> None:
         """Find where nonterminals may end that begin in a place, and all that they reach."""
         waiting = dict.fromkeys(entries)
-        self._ends |= {entry: {} for entry in waiting}
+        self.ends |= {entry: {} for entry in waiting}
         while waiting:
-            checkpoint(len(self._ends))
-            if len(self._ends) > MAX_ENTRIES:
+            checkpoint(len(self.ends))
+            if len(self.ends) > MAX_ENTRIES:
                 raise GrammarLimitExceeded(
                     f"the grammar's rules begin in more than {MAX_ENTRIES:,} different places; simplify its terminals"
                 )
             entry = next(iter(waiting))
             del waiting[entry]
             found = self._ends_of(entry, waiting)
-            if len(found) > len(self._ends[entry]):
-                self._ends[entry] = found
+            if len(found) > len(self.ends[entry]):
+                self.ends[entry] = found
                 waiting |= self._users[entry]
 
-    def _ends_of(self, entry: _Entry, waiting: dict[_Entry, None]) -> dict[_Place, None]:
+    def _ends_of(self, entry: Entry, waiting: dict[Entry, None]) -> dict[Place, None]:
         """As far as is known; what it depends on and is new is added to ``waiting``."""
-        nonterminal, begin = entry
-        found: dict[_Place, None] = {}
-        pending = [(self._whole[nonterminal], begin)]
+        leader, begin = entry
+        found: dict[Place, None] = {}
+        pending = [(self.machines.starts[leader], begin)]
         seen = set(pending)
         while pending:
-            rest, place = pending.pop()
-            if () in rest:
+            state, place = pending.pop()
+            if self.machines.accepting[state]:
                 found[place] = None
-            for part, tails in self._steps(rest).items():
-                for end in self._part_ends(part, place, entry, waiting):
-                    if (tails, end) not in seen:
-                        seen.add((tails, end))
-                        pending.append((tails, end))
+            for part, after in self.machines.steps[state].items():
+                self._ask(part, place, entry, waiting)
+                for end in self.part_ends(part, place):
+                    if (after, end) not in seen:
+                        seen.add((after, end))
+                        pending.append((after, end))
         return found
 
-    def _part_ends(self, part: Part, place: _Place, user: _Entry, waiting: dict[_Entry, None]) -> list[_Place]:
+    def part_ends(self, part: Part, place: Place) -> Iterable[Place]:
+        """The places after a part, as far as is known."""
         if part.is_terminal:
-            return list(self._read(part, place))
-        entry = (part.number, place)
-        self._users[entry][user] = None
-        if entry not in self._ends:
-            self._ends[entry] = {}
-            waiting[entry] = None
-        return list(self._ends[entry])
+            return self.read(part, place)
+        return self.block_ends(part, place) if part.closing >= 0 else self.ends[part.number, place]
 
-    def _call(self, nonterminal: int, begin: _Place, end: _Place) -> Expr:
-        key = (nonterminal, begin, end)
-        if key not in self._rules:
-            name = self._grammar.names[nonterminal]
-            self._rules[key] = Rule(name, lambda: self._body(self._whole[nonterminal], begin, end, name))
-        return call(self._rules[key])
+    def _ask(self, part: Part, place: Place, user: Entry, waiting: dict[Entry, None]) -> None:
+        """Have it found where a leader may end that is called at ``place``."""
+        begins = () if part.is_terminal else self.openings(part, place) if part.closing >= 0 else (place,)
+        for begin in begins:
+            entry = (part.number, begin)
+            self._users[entry][user] = None
+            if entry not in self.ends:
+                self.ends[entry] = {}
+                waiting[entry] = None
 
-    def _body(self, rest: _Rest, place: _Place, end: _Place, name: str) -> Expr:
-        """What is matched of ``rest`` between two places."""
-        ways = [EPSILON] if () in rest and place == end else []
-        for part, tails in self._steps(rest).items():
-            for then, one in self._ways(part, place).items():
-                ways.append(sequence(one, self._rest(tails, then, end, name)))
-        return alternation(*ways)
+    def read(self, part: Part, place: Place) -> dict[Place, Expr]:
+        """The places after a terminal or barrier, each with what is read up to it."""
+        if (part, place) not in self._reads:
+            self._reads[part, place] = self._read(part, place)
+        return self._reads[part, place]
 
-    def _rest(self, rest: _Rest, place: _Place, end: _Place, name: str) -> Expr:
-        """As `_body`; where it may go on in several ways it is a rule, written once."""
-        key = (rest, place, end)
-        if key not in self._rests:
-            body = self._body(rest, place, end, name)
-            self._rests[key] = call(Rule(name, lambda: body)) if isinstance(body, Alternation) else body
-        return self._rests[key]
-
-    def _ways(self, part: Part, place: _Place) -> dict[_Place, Expr]:
-        if part.is_terminal:
-            return self._read(part, place)
-        return {end: self._call(part.number, place, end) for end in self._ends[part.number, place]}
-
-    def _read(self, part: Part, place: _Place) -> dict[_Place, Expr]:
-        """The places after a terminal, each with what is read up to it."""
+    def _read(self, part: Part, place: Place) -> dict[Place, Expr]:
         number, kept = place
         if part.number == BARRIER:
-            return {(number, kept | self._grammar.barriers[part.context]): EPSILON}
+            return {(number, kept | self.grammar.barriers[part.context]): EPSILON}
         if part.number in kept:
             return {}
-        return {(end, frozenset()): one for end, one in self._places.after(number, part.number, part.context).items()}
+        if isinstance(number, LineStart) or number == ENDED:
+            return {}
+        if part.number != self.grammar.lines[0]:
+            after = self._places.after(number, part.number, part.context)
+            return {(end, frozenset()): one for end, one in after.items()}
+        ways: defaultdict[Place, list[Expr]] = defaultdict(list)
+        for start, texts in self._places.line_starts(number).items():
+            ways[start, frozenset()].append(texts)
+            for end, its in self._places.landings(start, part.context).items():
+                ways[end, frozenset()].append(sequence(texts, its))
+        return {end: alternation(*its) for end, its in ways.items()}
+
+    def openings(self, part: Part, place: Place) -> dict[Place, list[tuple[Indentation, Expr]]]:
+        """The places where the first line of a block may begin, each with the white space before it."""
+        start, kept = place
+        found: defaultdict[Place, list[tuple[Indentation, Expr]]] = defaultdict(list)
+        if isinstance(start, LineStart) and start.is_fresh and self.grammar.lines[1] not in kept:
+            for indentation, begin, skipped in self._places.openings(start, part.context):
+                found[begin, frozenset()].append((indentation, skipped))
+        return found
+
+    def block_ends(self, part: Part, place: Place) -> dict[Place, list[BlockEnd]]:
+        """The places after a block, each with ways through it: a line of an outer one ends it, or the text does."""
+        found: defaultdict[Place, list[BlockEnd]] = defaultdict(list)
+        for begin in self.openings(part, place):
+            ends = [end for end in self.ends.get((part.number, begin), ()) if self.grammar.lines[2] not in end[1]]
+            for end in ends:
+                after = end[0]
+                if isinstance(after, LineStart):
+                    its = frozenset({end})
+                    found[after._replace(is_fresh=False), frozenset()].append(BlockEnd(begin, its, EPSILON))
+                    for then, landing in self._places.landings(after, part.closing).items():
+                        found[then, frozenset()].append(BlockEnd(begin, its, landing))
+            last = frozenset(filter(self.may_end, ends))
+            if last:
+                found[ENDED, frozenset()].append(BlockEnd(begin, last, EPSILON))
+        return found

@@ -8,9 +8,12 @@ from functools import lru_cache
 
 from structgen.grammars.char_dfa import CharDfa
 from structgen.grammars.expr import EPSILON, NEVER, Expr, Rule, alternation, call, literal, sequence
+from structgen.grammars.indentation import Indentation, grid_of, landing
 from structgen.grammars.lark.embedded import Foreign
 from structgen.grammars.lark.lexing import Lexing
 from structgen.grammars.lark.moves import IGNORED, Context, explored, joined
+from structgen.grammars.lark.newlines import LineStart, line_starts
+from structgen.grammars.lark.scanning import Owed
 from structgen.grammars.utf8_dfa import utf8_dfa
 from structgen.grammars.values import Regular, regular
 
@@ -32,6 +35,10 @@ class TokenPlaces:
         Of each terminal of the grammar the contexts that it may lead to.
     foreign : mapping
         Terminals without a pattern.
+    newline : int
+        The terminal that ends lines of blocks; -1 where there are none.
+    tab : int
+        Columns that a tab counts for in their indentation.
 
     Attributes
     ----------
@@ -52,6 +59,8 @@ class TokenPlaces:
         contexts: Sequence[Context],
         following: Mapping[int, Sequence[int]],
         foreign: Mapping[int, Foreign],
+        newline: int = -1,
+        tab: int = 1,
     ) -> None:
         table = explored(lexing, contexts, following, foreign)
         self.groups, gaps, places = joined(table, contexts, foreign)
@@ -61,6 +70,9 @@ class TokenPlaces:
         self._left: dict[int, int] = {}
         self._edges: dict[int, dict[tuple[int, CharDfa | Expr], None]] = {}
         self._reads: defaultdict[tuple[int, int, int], dict[tuple[int, CharDfa | Expr], None]] = defaultdict(dict)
+        self._tab = tab
+        self._breaks: defaultdict[int, dict[tuple[CharDfa, Owed], None]] = defaultdict(dict)
+        self._gaps = {(self.groups[context], owed): gap for (context, owed), gap in gaps.items()}
         for spot, moves in table.items():
             gap, place = gaps[spot], places[spot]
             self._left[gap] = place
@@ -70,9 +82,13 @@ class TokenPlaces:
             for terminal, texts, after in moves:
                 found = edges if terminal == IGNORED else self._reads[place, terminal, self.groups[after[0]]]
                 found[gaps[after], texts] = None
+                if terminal == newline and isinstance(texts, CharDfa):
+                    self._breaks[place][texts, after[1]] = None
         self._first = gaps[next(iter(table))]
         self._skipped: dict[tuple[int, int], Expr] = {}
         self._after: dict[tuple[int, int, int], dict[int, Expr]] = {}
+        self._starts: dict[int, dict[LineStart, Expr]] = {}
+        self._landings: dict[tuple[LineStart, int], dict[int, Expr]] = {}
 
     @property
     def beginnings(self) -> dict[int, Expr]:
@@ -101,6 +117,33 @@ class TokenPlaces:
         if isinstance(spelled, Regular):
             known = self.value_names.get(spelled, "").split(" or ")
             self.value_names[spelled] = " or ".join(sorted({*filter(None, known), name}))
+
+    def line_starts(self, place: int) -> dict[LineStart, Expr]:
+        """The places in the line break that may follow, each with what is read up to it."""
+        if place not in self._starts:
+            found = line_starts(self._breaks.get(place, ()))
+            self._starts[place] = {start: _spelled(texts) for start, texts in found.items()}
+        return self._starts[place]
+
+    def landings(self, start: LineStart, group: int) -> dict[int, Expr]:
+        """The places of a group of contexts after a line break, each with the indentation that the block has."""
+        key = (start, group)
+        if key not in self._landings:
+            ways: defaultdict[int, list[Expr]] = defaultdict(list)
+            for texts, owed in start.ways:
+                for end, skipped in self._skips(self._gaps[group, owed]).items():
+                    ways[end].append(sequence(landing(Indentation(texts, self._tab)), skipped))
+            self._landings[key] = {end: alternation(*its) for end, its in ways.items()}
+        return self._landings[key]
+
+    def openings(self, start: LineStart, group: int) -> list[tuple[Indentation, int, Expr]]:
+        """The ways into a deeper block: its indentation, and then the place and what is skipped before it."""
+        return [
+            (indentation, end, skipped)
+            for indentation, owed in ((Indentation(texts, self._tab), owed) for texts, owed in start.ways)
+            if grid_of(indentation).columns
+            for end, skipped in self._skips(self._gaps[group, owed]).items()
+        ]
 
     def _skips(self, gap: int) -> dict[int, Expr]:
         """The places after what may be skipped in a gap, each with that."""
