@@ -55,7 +55,7 @@ def read_rules(content: bytes) -> tuple[Rule, dict[Called, Facts]]:
     """What `written_rules` has written."""
     start, records, known = marshal.loads(content)
     called: list[Any] = [None] * len(records)
-    names = [dict[Value, str]() for _ in records]
+    names = [dict[Expr, str]() for _ in records]
     for number, record in enumerate(records):
         if isinstance(record[0], str):
             called[number] = _rule(record, called, names[number])
@@ -68,14 +68,18 @@ def read_rules(content: bytes) -> tuple[Rule, dict[Called, Facts]]:
     return called[start], {one: Facts(*its) for one, its in zip(called, known, strict=True)}
 
 
-def _rule(record: tuple[Any, ...], called: list[Any], names: dict[Value, str]) -> Rule:
+def _rule(record: tuple[Any, ...], called: list[Any], names: dict[Expr, str]) -> Rule:
     name, pointer, body, _ = record
     return Rule(name, lambda: _expr(marshal.loads(body), called), pointer, value_names=names)
 
 
 def _record(one: Called, numbers: dict[Called, int]) -> tuple[Any, ...]:
     if isinstance(one, Rule):
-        names = {numbers[value]: name for value, name in one.value_names.items() if value in numbers}
+        names = {
+            numbers[value]: name
+            for value, name in one.value_names.items()
+            if isinstance(value, Value) and value in numbers
+        }
         return (one.name, one.pointer, marshal.dumps(_plain(one.body, numbers)), names)
     if isinstance(one, Regular):
         transitions = one.dfa.transitions
