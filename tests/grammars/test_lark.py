@@ -17,6 +17,7 @@ from vocabularies import BYTES, bytewise, drawn_text, longest_first, reads
 
 from structgen.errors import EmptyLanguage, GrammarLimitExceeded, InvalidGrammar, UnsupportedGrammar
 from structgen.grammars import DEAD, TokenAutomaton, TokenVocabulary, compile_lark
+from structgen.grammars.lark import loading
 
 VOCABULARY = bytewise()
 PIECES = bytewise(b"aa", b"ab", b"ba", b"bca", b"b ", b" a", b"cc", b"if", b"iff", b' "', b'":', b"12", b"/*", b"*/")
@@ -480,6 +481,19 @@ def test_a_grammar_that_lark_itself_writes_out_for_ever_stops_in_time(grammar):
         compile_lark(grammar, VOCABULARY, timeout=0.5)
     assert time.monotonic() - began < 5
     assert sys.gettrace() is None
+
+
+def test_a_limit_that_is_passed_in_a_visitor_within_another_is_one():
+    class Inner(lark.Transformer):
+        def inner(self, _):
+            raise GrammarLimitExceeded("late")
+
+    class Outer(lark.Transformer):
+        def outer(self, _):
+            Inner().transform(lark.Tree("inner", []))
+
+    with pytest.raises(GrammarLimitExceeded, match="late"), loading._reading("the grammar", "text"):
+        Outer().transform(lark.Tree("outer", []))
 
 
 @pytest.mark.parametrize("start", [["start"], None, 5])

@@ -243,9 +243,12 @@ def _reading(name: str, text: str) -> Generator[None]:
         with checked_at_calls():
             yield
     except VisitError as error:
-        if isinstance(error.orig_exc, GrammarLimitExceeded):
-            raise error.orig_exc from None
-        raise _invalid(str(error.orig_exc) or f"this {error.rule} is malformed", name, text) from error
+        first = error
+        while isinstance(first.orig_exc, VisitError):  # a visitor within another
+            first = first.orig_exc
+        if isinstance(first.orig_exc, GrammarLimitExceeded):
+            raise first.orig_exc from None
+        raise _invalid(str(first.orig_exc) or f"this {first.rule} is malformed", name, text) from error
     except InvalidGrammar as error:
         raise _invalid(str(error), name, text) from error.__cause__
     except UnexpectedInput as error:
