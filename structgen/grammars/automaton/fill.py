@@ -35,7 +35,8 @@ from structgen.grammars.automaton.interiors import (
 from structgen.grammars.automaton.kept_masks import forget_masks, keep_mask, read_mask
 from structgen.grammars.automaton.leaves import first_bytes
 from structgen.grammars.automaton.rows import begin_row, clear_bit, has_bit, set_bit, set_bits
-from structgen.grammars.automaton.stacks import after_token, pack, step, unpack
+from structgen.grammars.automaton.stack_sets import pack, unpack
+from structgen.grammars.automaton.stacks import after_token, step
 from structgen.grammars.automaton.tables import (
     ACCEPT,
     C_BASE_MASK,

@@ -8,7 +8,7 @@ from structgen.grammars.automaton.frames import rehash_frames
 from structgen.grammars.automaton.growing_tables import Tables
 from structgen.grammars.automaton.registers import rehash_registers
 from structgen.grammars.automaton.spellings import rehash_extensions, rehash_spellings
-from structgen.grammars.automaton.stacks import rehash_sets
+from structgen.grammars.automaton.stack_sets import rehash_sets
 from structgen.grammars.automaton.string_records import rehash_strings
 from structgen.grammars.automaton.tables import (
     EXTENSIONS,

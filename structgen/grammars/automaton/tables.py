@@ -163,7 +163,7 @@ NO_SPELLING, UNKNOWN_SPELLING = 0, -1
 # CALLS: what a state calls, and the state after it, HOLE until it is built.
 L_RULE, L_BACK = range(2)
 
-# SETS and ITEMS: see `stacks`. Where the set's mask begins in MASKS, 0 where it is not kept. The column of the
+# SETS and ITEMS: see `stack_sets`. Where the set's mask begins in MASKS, 0 where it is not kept. The column of the
 # innermost block, the least and the most where there are several: 0 outside of any.
 Q_FIRST, Q_COUNT, Q_DISTANCE, Q_MASK, Q_LOW, Q_HIGH = range(6)
 I_STATE, I_BELOW = range(2)

@@ -28,7 +28,8 @@ from structgen.grammars.automaton.leaves import ANY_STRING, SPACE, UNCLOSED, WHI
 from structgen.grammars.automaton.rings import add_interior, add_rings
 from structgen.grammars.automaton.rows import begin_row, clear_bit, has_bit, set_bits
 from structgen.grammars.automaton.spelling import NONE
-from structgen.grammars.automaton.stacks import SEVERAL, entered, exchanged, leave, unpack
+from structgen.grammars.automaton.stack_sets import SEVERAL, unpack
+from structgen.grammars.automaton.stacks import entered, exchanged, leave
 from structgen.grammars.automaton.string_keys import is_ample
 from structgen.grammars.automaton.string_rests import START
 from structgen.grammars.automaton.string_tables import ANY_VALUE

@@ -31,7 +31,8 @@ from structgen.grammars.automaton.interiors import (
     part_of,
 )
 from structgen.grammars.automaton.rows import has_bit, set_bit
-from structgen.grammars.automaton.stacks import after_token, pack, step, unpack
+from structgen.grammars.automaton.stack_sets import pack, unpack
+from structgen.grammars.automaton.stacks import after_token, step
 from structgen.grammars.automaton.tables import (
     ACCEPT,
     C_KEEPS_SPELLING,
