@@ -54,8 +54,8 @@ def test_a_text_that_leaves_the_language_is_shown_up_to_there(structgen: Run, tm
     status, stdout, _ = structgen("inspect", path, "--text", "a,B")
     *rows, verdict = stdout.splitlines()
     assert status == 1
-    assert rows[-1].split() == ["2", "'B'", "26", "not", "allowed", "WORD"]
-    assert verdict == "--text: byte 2 (line 1, column 3): 'B' cannot come here; expected a letter a to z; under WORD"
+    assert rows[-1].split() == ["2", "'B'", "26", "not", "allowed", "start"]
+    assert verdict == "--text: byte 2 (line 1, column 3): 'B' cannot come here; expected a letter a to z; under start"
 
 
 def test_a_text_that_ends_too_soon_cannot_end(structgen: Run):
