@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import marshal
 from typing import Any
+from weakref import WeakValueDictionary
 
 import numpy as np
 
@@ -38,6 +39,8 @@ _SEQUENCE, _ALTERNATION, _REPETITION, _CALL, _VALUE = range(5)
 """What a tuple is, its first element; bytes are a literal, an integer a set of bytes."""
 
 _REGULAR, _LANDING, _INDENTED = range(3)
+
+_dfas: WeakValueDictionary[tuple[bytes, bytes], ByteDfa] = WeakValueDictionary()
 
 
 def written_rules(start: Rule, facts: dict[Called, Facts]) -> bytes | None:
@@ -99,12 +102,21 @@ def _plain_indentation(indentation: Indentation) -> tuple[Any, ...]:
 def _value(record: tuple[Any, ...], called: list[Any]) -> Expr:
     kind, its = record[0], record[1]
     if kind == _REGULAR:
-        transitions = np.reshape(np.frombuffer(its, np.int32), (-1, 256))
-        return regular(ByteDfa(transitions, np.frombuffer(record[2], np.uint8).astype(np.bool_)))
+        return regular(_dfa(its, record[2]))
     indentation = Indentation(CharDfa.of(*its[:-1]), its[-1])
     if kind == _LANDING:
         return landing(indentation)
     return indented(indentation, tuple(called[number] for number in record[2]))
+
+
+def _dfa(transitions: bytes, accepting: bytes) -> ByteDfa:
+    """One object for all that are equal: what a vocabulary knows of one, it knows of each grammar that has it."""
+    found = _dfas.get((transitions, accepting))
+    if found is None:
+        rows = np.reshape(np.frombuffer(transitions, np.int32), (-1, 256))
+        made = ByteDfa(rows, np.frombuffer(accepting, np.uint8).astype(np.bool_))
+        found = _dfas.setdefault((transitions, accepting), made)
+    return found
 
 
 def _plain(expr: Expr, numbers: dict[Called, int]) -> Any:
