@@ -7,6 +7,7 @@ import sysconfig
 from pathlib import Path
 
 import lark
+import numpy as np
 import pytest
 from lark.indenter import PythonIndenter
 from vocabularies import bytewise, longest_first, reads
@@ -53,6 +54,22 @@ def test_a_file_of_the_standard_library_is_taken_as_lark_takes_it(path, automato
         broken, at = list(lines), source.randrange(len(lines))
         broken[at] = source.choice([" " + broken[at], broken[at][1:], broken[at].replace(")", "", 1), "\n", "  x\n"])
         assert automaton.accepts("".join(broken)) is parses(theirs, "".join(broken))
+
+
+def test_grammars_read_from_disk_share_what_a_vocabulary_knows_of_their_terminals(tmp_path, monkeypatch):
+    monkeypatch.setenv("STRUCTGEN_CACHE", str(tmp_path))
+    monkeypatch.setattr(kept, "_WORTH_KEEPING", 0.0)
+    grammar = "start: (NAME | NUMBER)+\nNAME: /[a-z]+[0-9]*/\nNUMBER: /[0-9]+/\n%ignore /\\s+/"
+    row, known = np.empty(PIECES.masks.rows.shape[1], np.int32), list[int]()
+    automata = [compile_lark(grammar, PIECES)]  # held, so that what it knows stays
+    for _ in range(3):
+        automata.append(compile_lark(grammar, PIECES))
+        with automata[-1].matcher() as matcher:
+            for text in (b"", b"a", b"a1", b"1", b"a "):
+                matcher.fill_mask(matcher.advance_bytes(matcher.start, text), row)
+        known.append(PIECES.interiors.nbytes)
+    assert (tmp_path / "compiled").exists()
+    assert known[0] == known[2]
 
 
 def test_a_grammar_that_took_long_is_found_on_disk(tmp_path, monkeypatch):
