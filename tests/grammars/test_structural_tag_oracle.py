@@ -56,6 +56,7 @@ def sequence(*elements: Format) -> Format:
 TEXT: Format = {"type": "any_text"}
 SPECS = {
     "prose": TEXT,
+    "prose up to ends that begin alike": tag("a", TEXT, ["<", "<<", "<a"]),
     "prose without a text": {"type": "any_text", "excludes": ["aba", "b<"]},
     "a tag in prose": triggered(["<a"], tag("<ab", const("b"), "a")),
     "an overlapping trigger": triggered(["aba"], tag("abab", const(""), "<")),

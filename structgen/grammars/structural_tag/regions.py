@@ -129,7 +129,7 @@ class Region:
         """What may end each kind of prose."""
         over: dict[ByteDfa, Expr] = {}
         for text in ends.texts:
-            for marker in sorted({text, *self._texts}):
+            for marker in sorted(self._texts.union(ends.texts)):  # the first that is complete; the text may be longer
                 if text.startswith(marker) and (dfa := prose.before(marker)) is not None:
                     over[dfa] = alternation(over.get(dfa, NEVER), literal(text))
         without_text = Ends(tokens=ends.tokens, may_be_empty=ends.may_be_empty).expr
