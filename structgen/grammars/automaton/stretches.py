@@ -92,18 +92,24 @@ def _share(loops: Int64Array, base: int, key: int) -> None:
 
 
 @inner
-def _find_loops(m: Memory, state: int, variant: int, loops: Int64Array, base: int) -> None:
-    """Write what `_loops_of` is of, given the bytes to begin with."""
-    reached, rounds = 0, 0
-    while reached == 0 and rounds < _MOST_ROUNDS and not loops[_FAILED]:
-        reached = _reach(m, state, variant, loops, base)
-        rounds += 1
+def _begin_entry(loops: Int64Array, base: int, reached: int) -> None:
+    """No bytes, where too many states were reached or bytes had to be left out to the last; all of UTF-8, so far."""
     if reached < 0:
         loops[_FAILED] = 1
     if reached <= 0:
         for word in range(1, 9):
             loops[base + word] = 0
     loops[base + 9] = 1
+
+
+@inner
+def _find_loops(m: Memory, state: int, variant: int, loops: Int64Array, base: int) -> None:
+    """Write what `_loops_of` is of, given the bytes to begin with."""
+    reached, rounds = 0, 0
+    while reached == 0 and rounds < _MOST_ROUNDS and not loops[_FAILED]:
+        reached = _reach(m, state, variant, loops, base)
+        rounds += 1
+    _begin_entry(loops, base, reached)
     for one in range(reached):
         if not _takes_any_character(m, loops, reached, loops[_STATES * _ROW + one]):
             loops[base + 9] = 0
@@ -122,12 +128,7 @@ def _find_loops_of_value(m: Memory, value: int, loops: Int64Array, base: int) ->
     while reached == 0 and rounds < _MOST_ROUNDS:
         reached = _reach_values(m, value, loops, base, order, seen, rounds + 1)
         rounds += 1
-    if reached < 0:
-        loops[_FAILED] = 1
-    if reached <= 0:
-        for word in range(1, 9):
-            loops[base + word] = 0
-    loops[base + 9] = 1
+    _begin_entry(loops, base, reached)
     for one in range(reached):
         if not _leads_on(m, int64(order[one]), seen, rounds):
             loops[base + 9] = 0
