@@ -4,9 +4,9 @@
 
 The grammars are those of benchmarks/grammars, which both engines take. Compile time and first mask are those of the
 first round, after a grammar of one letter; masks are those before every token of some texts. The two engines take
-turns, round by round. A grammar that is kept on disk is read from there: remove the
-*.grammar files of the cache for cold times. Of each mask the best round counts, so that a busy neighbour does not, and what a first round
-computes for the next does; the mean of the first round is beside it. The rows go to results/lark_grammars.csv.
+turns, round by round. A grammar that is kept on disk is read from there: remove the *.grammar files of the cache for
+cold times. Of each mask the best round counts, so that a busy neighbour does not, and what a first round computes for
+the next does; the mean of the first round is beside it. The rows go to results/lark_grammars.csv.
 """
 
 from __future__ import annotations
