@@ -235,15 +235,16 @@ def test_a_time_limit_of_asyncio_ends_a_request(shared):
 
 def test_validators_and_grammars_do_not_hold_up_the_loop(shared):
     """The validator waits for the loop: on the loop's own thread it would wait for itself."""
-    turned = threading.Event()
+    validating, turned = threading.Event(), threading.Event()
 
     def wait_for_the_loop(number):
+        validating.set()
         assert turned.wait(timeout=20)
         return number
 
     async def ask():
         task = asyncio.create_task(shared.generate("Hi", schema=Annotated[int, AfterValidator(wait_for_the_loop)]))
-        await until(lambda: shared.client.metrics().running or task.done())
+        await until(validating.is_set)
         asyncio.get_running_loop().call_later(0.05, turned.set)
         return await task
 
