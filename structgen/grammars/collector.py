@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import gc
 import threading
-from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 
 __all__ = ["collector_paused"]
 
@@ -22,14 +21,14 @@ class _Pauses:
         self._lock = threading.Lock()
         self._count, self._resumes = 0, False
 
-    def open(self) -> None:
+    def __enter__(self) -> None:
         with self._lock:
             if self._count == 0:
                 self._resumes = gc.isenabled()
                 gc.disable()
             self._count += 1
 
-    def close(self) -> None:
+    def __exit__(self, *error: object) -> None:
         with self._lock:
             self._count -= 1
             if self._count == 0 and self._resumes:
@@ -39,14 +38,9 @@ class _Pauses:
 _pauses = _Pauses()
 
 
-@contextmanager
-def collector_paused() -> Generator[None, None, None]:
+def collector_paused() -> AbstractContextManager[None]:
     """A scope in which no garbage is collected but by reference counts; afterwards it is as it was before.
 
     The collector is one for the process: it rests on other threads as well until the last of such scopes is closed.
     """
-    _pauses.open()
-    try:
-        yield
-    finally:
-        _pauses.close()
+    return _pauses

@@ -15,8 +15,8 @@ import sys
 import threading
 import time
 from collections.abc import Generator
-from contextlib import contextmanager
-from contextvars import ContextVar
+from contextlib import AbstractContextManager, contextmanager
+from contextvars import ContextVar, Token
 from typing import cast
 
 from typing_extensions import TypedDict
@@ -51,7 +51,8 @@ LIMIT_NAMES = tuple(Limits.__annotations__)
 class _Scope:
     """One opened scope and the ones around it."""
 
-    __slots__ = ("cancel", "deadline", "max_bytes", "max_states", "outer", "started", "timeout")
+    __slots__ = ("_token", "cancel", "deadline", "is_free", "max_bytes", "max_states", "outer", "started", "timeout")
+    _token: Token[_Scope | None]
 
     def __init__(
         self,
@@ -66,6 +67,17 @@ class _Scope:
         self.max_bytes = least(max_bytes, outer and outer.max_bytes)
         self.started = time.monotonic()
         self.deadline = math.inf if timeout is None else self.started + timeout
+        holds_none = timeout is None and cancel is None and self.max_states is None
+        self.is_free = holds_none and (outer is None or outer.is_free)
+
+    def __enter__(self) -> None:
+        self.check(0)
+        self._token = _open.set(self)
+
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
+        _open.reset(self._token)
+        if kind is None:
+            self.check(0)
 
     def check(self, states: int) -> None:
         """Raise where a limit of this scope, or of one around it, is passed."""
@@ -85,13 +97,12 @@ class _Scope:
 _open: ContextVar[_Scope | None] = ContextVar("structgen_limits", default=None)
 
 
-@contextmanager
 def limited(
     timeout: float | None = None,
     max_states: int | None = None,
     max_bytes: int | None = None,
     cancel: threading.Event | None = None,
-) -> Generator[None, None, None]:
+) -> AbstractContextManager[None]:
     """A scope in which these limits hold, beside those already open; see `Limits`.
 
     Raises
@@ -99,21 +110,14 @@ def limited(
     InvalidGrammar
         A limit is no such number, or ``cancel`` no event.
     GrammarLimitExceeded
-        At once, where ``timeout`` is 0 or ``cancel`` is set.
+        On entering it, where ``timeout`` is 0 or ``cancel`` is set.
     """
     _check_number("timeout", timeout, (int, float))
     _check_number("max_states", max_states, (int,))
     _check_number("max_bytes", max_bytes, (int,))
     if cancel is not None and not callable(getattr(cast("object", cancel), "is_set", None)):
         raise InvalidGrammar(f"cancel is a threading.Event, not {cancel!r}")
-    scope = _Scope(timeout, max_states, max_bytes, cancel, _open.get())
-    token = _open.set(scope)
-    try:
-        scope.check(0)
-        yield
-        scope.check(0)
-    finally:
-        _open.reset(token)
+    return _Scope(timeout, max_states, max_bytes, cancel, _open.get())
 
 
 def checkpoint(states: int = 0) -> None:
@@ -130,7 +134,7 @@ def checkpoint(states: int = 0) -> None:
         Time is up, the compile was cancelled, or ``states`` are too many.
     """
     scope = _open.get()
-    if scope is not None:
+    if scope is not None and not scope.is_free:
         scope.check(states)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 import json
+import marshal
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
@@ -18,7 +19,10 @@ if TYPE_CHECKING:
     from structgen.grammars.token_automaton import TokenAutomaton
     from structgen.grammars.vocabulary import TokenVocabulary
 
-__all__ = ["Recipe", "front_end"]
+__all__ = ["Recipe", "front_end", "taken"]
+
+_MARSHAL = 2
+"""Later formats depend on what else refers to a string."""
 
 _P = ParamSpec("_P")
 _Automaton = TypeVar("_Automaton", bound="TokenAutomaton")
@@ -28,13 +32,23 @@ _Automaton = TypeVar("_Automaton", bound="TokenAutomaton")
 class Recipe:
     """What an automaton was compiled from, all but the vocabulary.
 
-    It is text, taken when the automaton was made: what the caller does to its schema later changes nothing here.
+    It is taken when the automaton was made: what the caller does to its schema later changes nothing here.
     """
 
     front_end: str
     """Its name among the plugins of ``structgen.grammars``."""
-    text: str | None
-    """JSON: ``[source, options]``; ``None`` where that is not plain data, as with a ``referencing.Registry``."""
+    taken: bytes | None
+    """What `taken` gives: of ``[source, options]``."""
+
+    @property
+    def text(self) -> str | None:
+        """JSON: ``[source, options]``; ``None`` where that is no plain data, as with a ``referencing.Registry``."""
+        if self.taken is None:
+            return None
+        try:
+            return json.dumps(marshal.loads(self.taken))
+        except (TypeError, ValueError, RecursionError):  # plain to Python, but not to JSON
+            return None
 
     def source_and_options(self) -> tuple[Any, dict[str, Any]]:
         """What the front end was given.
@@ -44,12 +58,13 @@ class Recipe:
         InvalidGrammar
             It was not plain data.
         """
-        if self.text is None:
+        text = self.text
+        if text is None:
             raise InvalidGrammar(
                 f"this {self.front_end} automaton cannot be compiled again: its source or an option is no plain data; "
                 "give JSON values, a registry as a mapping"
             )
-        source, options = json.loads(self.text)
+        source, options = json.loads(text)
         return source, options
 
     def compile(self, vocabulary: TokenVocabulary) -> TokenAutomaton:
@@ -98,7 +113,7 @@ def front_end(
             for one in options.keys() & (plain or {}).keys():
                 options[one] = (plain or {})[one](options[one])
             source = args[0] if args else kwargs[known[0]]
-            automaton.recipe = Recipe(name, _as_text(source, options | _kept(limits)))
+            automaton.recipe = Recipe(name, taken(source, options | _kept(limits)))
             return automaton
 
         compile_limited.__dict__["__signature__"] = signature
@@ -123,9 +138,17 @@ def _kept(limits: dict[str, Any]) -> dict[str, Any]:
     return {name: limits[name] for name in ("max_states", "max_bytes") if limits.get(name) is not None}
 
 
-def _as_text(source: object, options: dict[str, Any]) -> str | None:
-    given = {name: value for name, value in options.items() if value is not None}
+def taken(source: object, options: Mapping[str, Any]) -> bytes | None:
+    """``[source, options]`` as `marshal` has it, the same for equal ones; ``None`` where that is no plain data.
+
+    JSON would take three times as long, which is much of the time that a large schema takes.
+    """
+    both = [source, {name: value for name, value in options.items() if value is not None}]
     try:
-        return json.dumps([source, given])
+        return marshal.dumps(both, _MARSHAL)
+    except ValueError:  # it knows no subclasses of plain types
+        pass
+    try:
+        return marshal.dumps(json.loads(json.dumps(both)), _MARSHAL)
     except (TypeError, ValueError, RecursionError):
         return None

@@ -19,7 +19,7 @@ from typing import Any, cast
 
 from structgen._version import __version__
 from structgen.errors import InvalidGrammar
-from structgen.grammars.recipe import Recipe
+from structgen.grammars.recipe import Recipe, taken
 from structgen.grammars.vocabulary import TokenVocabulary
 
 __all__ = ["fingerprint", "read_recipe", "write_recipe"]
@@ -75,7 +75,7 @@ def read_recipe(path: str | os.PathLike[str], vocabulary: TokenVocabulary) -> Re
             f"{os.fspath(path)}: compiled for another vocabulary, of {written_for['tokens']:,} tokens where this one "
             f"has {len(vocabulary):,}; load it with the vocabulary that it was saved with, or compile it anew"
         )
-    return Recipe(content["front_end"], json.dumps([content["source"], content["options"]]))
+    return Recipe(content["front_end"], taken(content["source"], content["options"]))
 
 
 def _content(path: str | os.PathLike[str]) -> dict[str, Any]:

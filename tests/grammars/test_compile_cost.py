@@ -14,7 +14,7 @@ from structgen.grammars import TokenVocabulary, compile_json_schema, compile_reg
 from structgen.grammars.automaton import table_memory
 from structgen.grammars.automaton.facts import literal_distances, literal_tokens
 from structgen.grammars.automaton.growing_tables import Tables
-from structgen.grammars.automaton.tables import FAR, SETS, STATES
+from structgen.grammars.automaton.tables import FAR, N_STATES, SETS, STATES
 from structgen.grammars.collector import collector_paused
 
 WORDS = [b"the", b"re", b"fore", b"there", b"aaaa", b"aaa"]
@@ -32,7 +32,7 @@ def test_memory_that_is_used_again_is_as_good_as_new():
     for table in (STATES, SETS):
         fresh.grow(table)
         fresh[table][:] = 7
-    fresh.set_count(0, 99)
+    fresh.set_count(N_STATES, fresh.rows(STATES) - 1)  # the last is one that was begun
     del fresh
     again = [Tables() for _ in range(2)]
     assert address in [tables.address for tables in again]  # the one that was given back is among them

@@ -18,6 +18,7 @@ from structgen.grammars import (
     compile_regex,
 )
 from structgen.grammars.expr import Rule, literal
+from structgen.grammars.recipe import taken
 from structgen.grammars.saving import fingerprint
 
 
@@ -61,7 +62,7 @@ def test_a_recipe_does_not_change_with_the_callers_schema(vocabulary):
     schema = {"enum": [1]}
     automaton = compile_json_schema(schema, vocabulary)
     schema["enum"].append(2)
-    assert automaton.recipe == Recipe("json_schema", '[{"enum": [1]}, {}]')
+    assert automaton.recipe == Recipe("json_schema", taken({"enum": [1]}, {}))
     assert automaton.recipe.compile(vocabulary).accepts("1")
     assert not automaton.recipe.compile(vocabulary).accepts("2")
 
@@ -171,6 +172,6 @@ def test_what_is_no_plain_data_cannot_be_saved(vocabulary, tmp_path):
 def test_a_source_that_this_version_refuses_says_why(vocabulary, tmp_path, automaton):
     from structgen.grammars.saving import write_recipe
 
-    write_recipe(tmp_path / "grammar.json", Recipe("regex", '["(", {}]'), vocabulary)
+    write_recipe(tmp_path / "grammar.json", Recipe("regex", taken("(", {})), vocabulary)
     with pytest.raises(InvalidRegex):
         TokenAutomaton.load(tmp_path / "grammar.json", vocabulary)

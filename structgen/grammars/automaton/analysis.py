@@ -61,11 +61,12 @@ def analyse(
         for one in order:
             if one not in waiting:
                 continue
-            now = (
-                _facts_of(one.body, facts, lengths, known)
-                if isinstance(one, Rule)
-                else value_facts(one, facts, lengths)
-            )
+            if not isinstance(one, Rule):
+                now = value_facts(one, facts, lengths)
+            elif isinstance(one.body, Value):  # as most are
+                now = facts[one.body]
+            else:
+                now = _facts_of(one.body, facts, lengths, known)
             if now != facts[one]:
                 facts[one] = now
                 changed |= dict.fromkeys(users[one])
@@ -104,7 +105,9 @@ def _reachable(
 
 def callees(one: Called) -> Iterator[Called]:
     """What a rule or value calls."""
-    return called_rules(one.body) if isinstance(one, Rule) else iter(called_values(one))
+    if not isinstance(one, Rule):
+        return iter(called_values(one))
+    return iter((one.body,)) if isinstance(one.body, Value) else called_rules(one.body)
 
 
 def parts_of(expr: Expr) -> tuple[Expr, ...]:

@@ -66,14 +66,13 @@ def write_object(
     spellable : bool
         Whether every byte is a token, so that keys can be counted in bytes.
     """
+    places = range(len(spec.names))
+    members = member_tokens(spec, places, facts, depth) if spellable else [FAR] * len(spec.names)
     names = [
-        (
-            -1 if value is None else number_of(value),
-            int(place in spec.required),
-            member_tokens(spec, place, facts, depth) if spellable else FAR,
-            FAR if value is None else value_tokens(spec, value, facts, depth),
-        )
-        for place, value in enumerate(spec.values)
+        (-1, int(place in spec.required), FAR, FAR)
+        if value is None
+        else (number_of(value), int(place in spec.required), member, value_tokens(spec, value, facts, depth))
+        for place, value, member in zip(places, spec.values, members, strict=True)
     ]
     cells, rooms = key_cells([one.keys for one in spec.others] if spec.obligations else [], spec.names)
     others = [

@@ -102,7 +102,7 @@ class Tables:
             self._begin()
         else:
             self._rows, self._room, self._template = dict(base._rows), dict(base._room), base.as_template()
-            self._use(reserve(len(base.memory), self._template), base._layout[1])
+            self._use(reserve(len(base.memory), self._template), base._layout[1], base._nbytes)
             self._whole = base._whole_spans()
 
     def as_template(self) -> Template:
@@ -132,14 +132,14 @@ class Tables:
 
     def __getitem__(self, table: int) -> Int32Array:
         """The rows of ``table``, int32[rows, columns], a view."""
-        memory, offsets, views, _ = self._layout
+        _, offsets, views, numbers = self._layout
         view = views.get(table)
         if view is None:
-            rows, columns, offset = int(memory[3 * table + 2]), TABLES[table].columns, offsets[table]
-            view = views[table] = np.reshape(memory[offset : offset + rows * columns], (rows, columns))
+            shape = numbers[3 * table + 2], TABLES[table].columns
+            view = views[table] = np.ndarray(shape, np.int32, numbers, 4 * offsets[table])
         return view
 
-    def _use(self, memory: Int32Array, offsets: list[int]) -> None:
+    def _use(self, memory: Int32Array, offsets: list[int], nbytes: int | None = None) -> None:
         self.memory = memory
         self.address: Memory = int(memory.ctypes.data)
         """What compiled functions take; good until the tables grow."""
@@ -152,7 +152,7 @@ class Tables:
             self._numbers,
         )
         self._whole: Int64Table | None = None
-        self._nbytes = self._count_bytes()
+        self._nbytes = self._count_bytes() if nbytes is None else nbytes
         self._as_template: Template | None = None
 
     def count(self, place: int) -> int:
@@ -189,17 +189,27 @@ class Tables:
 
     def append(self, table: int, count: int, rows: Sequence[Sequence[int]]) -> int:
         """Write ``rows`` behind those of ``table`` that ``count`` counts; returns the number of the first."""
-        first, columns = self.count(count), TABLES[table].columns
-        if not rows:
-            return first
-        self.make_room(table, first + len(rows))
+        first = self.count(count)
+        if len(rows) == 1:  # as are most
+            return self.extend(table, count, array("i", rows[0]))
         for begin in range(0, len(rows), _STRIDE):
             checkpoint()
-            numbers = array("i", itertools.chain.from_iterable(rows[begin : begin + _STRIDE]))
-            place = self._layout[1][table] + (first + begin) * columns
-            self._numbers[place : place + len(numbers)] = numbers
-        self.set_count(count, first + len(rows))
+            self.extend(table, count, array("i", itertools.chain.from_iterable(rows[begin : begin + _STRIDE])))
         return first
+
+    def extend(self, table: int, count: int, numbers: array[int]) -> int:
+        """As `append`, of rows that lie one behind the other."""
+        first, columns = self.count(count), TABLES[table].columns
+        rows = first + len(numbers) // columns
+        self.make_room(table, rows)
+        place = self._layout[1][table] + first * columns
+        self._numbers[place : place + len(numbers)] = numbers
+        self.set_count(count, rows)
+        return first
+
+    def rows(self, table: int) -> int:
+        """So many rows ``table`` has, in use or not."""
+        return self._rows[table]
 
     def make_room(self, table: int, rows: int) -> None:
         """Grow ``table`` until it has room for ``rows`` rows; for tables without a hash."""
@@ -246,10 +256,10 @@ class Tables:
         raise GrammarLimitExceeded("the automaton's tables are as large as they may be; simplify the grammar")
 
     def _spans(self) -> Int64Table:
-        """What may have been written."""
+        """What may have been written: of counted rows one more, which may have been begun."""
         spans: Int64Table = np.array(self._whole_spans())
-        for place, (table, count) in enumerate(_COUNTED.items(), len(spans) - len(_COUNTED)):
-            spans[place, 1] = self._used(table, count).stop
+        stops = [self._used(table, count).stop + TABLES[table].columns for table, count in _COUNTED.items()]
+        spans[-len(_COUNTED) :, 1] = stops
         if self._template is not None:  # which is where the transitions begin
             spans[len(spans) - len(_COUNTED) + _ROWS_PLACE, 0] = self._template.fixed.stop
         return spans

@@ -71,5 +71,5 @@ class Growth:
 
     def make_room(self, table: int, rows: int) -> None:
         """Grow ``table`` unless it has ``rows`` rows."""
-        if rows > len(self._tables[table]):
+        if rows > self._tables.rows(table):
             self.grow(table, rows)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import itertools
+from array import array
 from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
-from copy import copy
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from structgen.grammars.automaton.string_costs import nearest_ends, spelling_cos
 from structgen.grammars.automaton.string_lengths import StateLengths, lengths_of
 from structgen.grammars.automaton.string_products import product, sizes
 from structgen.grammars.automaton.string_rows import ValueRows, in_words, rows_of, value_rows
-from structgen.grammars.automaton.string_texts import Texts, lists_of, one_text, texts_of
+from structgen.grammars.automaton.string_texts import Texts, lists_of, one_text, plain_ranks, texts_of
 from structgen.grammars.automaton.string_values import ANY, RankedDfa, ranked
 from structgen.grammars.automaton.tables import (
     D_FIRST,
@@ -95,8 +95,8 @@ class StringTables:
 
     def copied(self, tables: Tables, make_room: Callable[[int, int], None]) -> StringTables:
         """The same for other tables, which begin with what has been written here."""
-        other = copy(self)
-        other._tables, other._make_room = tables, make_room
+        other = object.__new__(StringTables)
+        other._tables, other._make_room, other._single = tables, make_room, self._single
         other._machines, other._values, other._products = dict(self._machines), dict(self._values), dict(self._products)
         other._lengths, other._marking = dict(self._lengths), dict(self._marking)
         return other
@@ -146,16 +146,36 @@ class StringTables:
         fields = {G_RULE: rule, G_IS_KEYS: 1, G_VALUE: -1, G_HIGH: ENDLESS, G_ENTRIES: len(others)}
         automaton = self._others(others, fields)
         if names:
-            numbers = {name: number for number, name in enumerate(names)}
-            texts = texts_of(tuple(sorted(names)), self._single)
-            fields |= self._texts(texts)
-            rows = self._tables[TEXTS][fields[G_TEXT] : fields[G_TEXT_END]]
-            rows[:, T_LABEL] = [numbers[text] for text in texts.texts]
-            if automaton is not None:
-                _mark(rows, texts, automaton)
+            fields |= self._names({name: number for number, name in enumerate(names)}, automaton)
         machine = self._machine(fields)
         self._marking[machine] = automaton
         return machine
+
+    def _names(self, numbers: dict[str, int], automaton: RankedDfa | None) -> dict[int, int]:
+        """Write the texts of declared keys, by number, marked with the labels of ``automaton`` if there is one."""
+        names, tables = sorted(numbers), self._tables
+        ranks = plain_ranks(names, self._single) if automaton is None else None
+        if ranks is None:
+            return self._marked_names(tuple(names), numbers, automaton)
+        self._make_room(POOL, tables.count(N_POOL) + len(ranks))
+        self._make_room(TEXTS, tables.count(N_TEXTS) + len(names))
+        place, rows = tables.extend(POOL, N_POOL, array("i", ranks)), array("i")
+        for name in names:
+            rows.extend((place, len(name), len(name), numbers[name], 0, 0))
+            place += len(name)
+        first = tables.extend(TEXTS, N_TEXTS, rows)
+        return {G_TEXT: first, G_TEXT_END: first + len(names)}
+
+    def _marked_names(
+        self, names: tuple[str, ...], numbers: dict[str, int], automaton: RankedDfa | None
+    ) -> dict[int, int]:
+        texts = texts_of(names, self._single)
+        fields = self._texts(texts)
+        rows = self._tables[TEXTS][fields[G_TEXT] : fields[G_TEXT_END]]
+        rows[:, T_LABEL] = [numbers[text] for text in texts.texts]
+        if automaton is not None:
+            _mark(rows, texts, automaton)
+        return fields
 
     def with_name(self, keys: int, name: str) -> int:
         """The machine ``keys`` with one more declared key, whose number is that of the names so far."""

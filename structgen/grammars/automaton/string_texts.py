@@ -25,7 +25,7 @@ from structgen.grammars.automaton.string_values import sorted_by_rank
 from structgen.grammars.automaton.tables import FAR, T_COST, T_FIRST, T_LENGTH
 from structgen.grammars.language import Language
 
-__all__ = ["Texts", "lists_of", "one_text", "shortest_string", "texts_of"]
+__all__ = ["Texts", "lists_of", "one_text", "plain_ranks", "shortest_string", "texts_of"]
 
 _COLUMNS = 6
 _PLAIN = re.compile(r"[ !#-\[\]-~]*")
@@ -49,10 +49,17 @@ def texts_of(texts: tuple[str, ...], single: int) -> Texts:
     return _laid_out(*sorted_by_rank(texts), single)
 
 
+def plain_ranks(texts: Iterable[str], single: int) -> list[int] | None:
+    """The ranks of the characters of ``texts``, if all are printable ASCII and each spelled by a token of one byte."""
+    joined = "".join(texts)
+    return [*joined.encode()] if _is_plain(single) and _PLAIN.fullmatch(joined) else None
+
+
 def one_text(text: str, single: int) -> tuple[list[int], int]:
     """The ranks of its characters and the bytes that spell it, as `texts_of` has them."""
-    if _is_plain(single) and _PLAIN.fullmatch(text):
-        return list(text.encode()), len(text)
+    plain = plain_ranks((text,), single)
+    if plain is not None:
+        return plain, len(text)
     found = texts_of((text,), single)
     return found.ranks.tolist(), found.cheapest
 
@@ -101,7 +108,7 @@ def shortest_string(language: Language, single: int) -> int:
     """Bytes of a short string of ``language``, quotes included, in single-byte tokens; `FAR`: they cannot spell any."""
     quotes = 2 * int(spelling_costs(single)[COST_BYTE + QUOTE])
     if language.texts is not None:
-        if _is_plain(single) and _PLAIN.fullmatch("".join(language.texts)):
+        if plain_ranks(language.texts, single) is not None:
             return min(FAR, quotes + min(map(len, language.texts)))
         return min(FAR, quotes + texts_of(language.texts, single).cheapest)
     if language.dfa is None:

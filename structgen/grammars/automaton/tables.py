@@ -54,7 +54,7 @@ class Table(NamedTuple):
     kept: bool = True
     """Whether growing keeps its rows; hash tables are filled anew."""
     used: int | None = None
-    """Where `COUNTS` has the number of rows in use, for large tables: none beyond is ever written."""
+    """Where `COUNTS` has the number of rows in use, for large tables: beyond them, only the next is ever written."""
 
 
 COUNTS, NODES, BYTESETS, RULES, STATES, TRANSITIONS, STATE_NODES, CALLS, STATE_HASH = range(9)
@@ -76,10 +76,10 @@ C_WANTED_VARIANT, C_WANTED_VARIANT_2, C_BASE_MASK, N_MASKS, C_FILLED, C_WALKS = 
 
 TABLES = {
     COUNTS: Table(1, 84),
-    NODES: Table(6, 1024),
+    NODES: Table(6, 1024, used=N_NODES),
     BYTESETS: Table(8, 32),
     RULES: Table(5, 32),
-    STATES: Table(13, 512),
+    STATES: Table(13, 512, used=N_STATES),
     TRANSITIONS: Table(256, 256, used=N_ROWS),
     STATE_NODES: Table(1, 2048),
     CALLS: Table(2, 256),
@@ -97,19 +97,19 @@ TABLES = {
     PLACES: Table(4, 32),
     WAYS: Table(3, 32),
     WORDS: Table(1, 1024),
-    REGISTERS: Table(11, 256),
+    REGISTERS: Table(11, 256, used=N_REGISTERS),
     REGISTER_HASH: Table(1, 512, kept=False),
     FRAME_HASH: Table(1, 1024, kept=False),
     SPELLINGS: Table(2, 512),
     SPELLING_HASH: Table(1, 1024, kept=False),
     EXTENSIONS: Table(3, 16),
     EXTENSION_HASH: Table(1, 32, kept=False),
-    POOL: Table(1, 4096),
+    POOL: Table(1, 4096, used=N_POOL),
     TEXTS: Table(6, 128),
     VALUES: Table(9, 64),
-    INTERVALS: Table(3, 512),
+    INTERVALS: Table(3, 512, used=N_INTERVALS),
     MACHINES: Table(17, 32),
-    RECORDS: Table(13, 512),
+    RECORDS: Table(13, 512, used=N_RECORDS),
     RECORD_HASH: Table(1, 1024, kept=False),
     LINKS: Table(7, 256, kept=False),
     JOBS: Table(5, 64),

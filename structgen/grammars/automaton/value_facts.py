@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from structgen.grammars.automaton.blocks import indented_facts, landing_facts
@@ -119,13 +119,15 @@ def _punctuation(spec: ObjectSpec, depth: int) -> int:
     return marks + colon + len(layout.before_comma + layout.between(depth))
 
 
-def member_tokens(spec: ObjectSpec, place: int, facts: _Known, depth: int = 0) -> int:
-    """Tokens that suffice for a declared member of an object at ``depth``, with a comma."""
-    value = spec.values[place]
-    if value is None:
-        return FAR
-    key = spelled_length(spec.names[place])
-    return min(FAR, key + value_tokens(spec, value, facts, depth) + _punctuation(spec, depth))
+def member_tokens(spec: ObjectSpec, places: Iterable[int], facts: _Known, depth: int = 0) -> list[int]:
+    """Tokens that suffice for each of these declared members of an object at ``depth``, with a comma."""
+    names, values, marks = spec.names, spec.values, _punctuation(spec, depth)
+    return [
+        FAR
+        if (value := values[place]) is None
+        else min(FAR, spelled_length(names[place]) + value_tokens(spec, value, facts, depth) + marks)
+        for place in places
+    ]
 
 
 def other_tokens(spec: ObjectSpec, entry: int, facts: _Known, single: int, depth: int = 0) -> int:
@@ -151,7 +153,7 @@ def _shortest_key(spec: ObjectSpec, entry: int, single: int) -> int:
 
 def object_tokens(spec: ObjectSpec, facts: _Known, single: int) -> int:
     """Tokens that suffice for an object that nothing holds: what a register counts (see `registers`) and the brace."""
-    total = 2 + sum(member_tokens(spec, place, facts) for place in _wanted(spec))
+    total = 2 + sum(member_tokens(spec, _wanted(spec), facts))
     return min(FAR, total + sum(one.tokens for one in _further(spec, facts, single)) + _closing_line(spec.layout))
 
 
@@ -214,11 +216,9 @@ def _short(spec: ObjectSpec, facts: _Known, short: int, wanted: set[int], others
     """So many members that are not ``wanted``."""
     if short <= 0:
         return []
-    names = sorted(
-        _Members(member_tokens(spec, place, facts), _member_growth(spec, value, facts))
-        for place, value in enumerate(spec.values)
-        if value is not None and place not in wanted
-    )
+    places = [place for place, value in enumerate(spec.values) if value is not None and place not in wanted]
+    growths = [_member_growth(spec, spec.values[place], facts) for place in places]
+    names = sorted(map(_Members, member_tokens(spec, places, facts), growths))
     if counts_dearest(short, len(spec.values), has_implications=bool(spec.implications)):
         return [max([*names, *others], default=_Members(FAR, 0))._replace(number=short)]
     other = min(others, default=_Members(FAR, 0))

@@ -36,8 +36,10 @@ def counted_bounds(low: int, high: int | None, pointer: str) -> tuple[int, int |
 
 def why_not_counted(plan: ArrayPlan, known: Callable[[Conjunction], bool]) -> str | None:
     """Why looking at each counter for itself is not exact, if it is not."""
+    if not plan.counters or _are_values(plan):
+        return None
     places = [[item.counts for item in place if known(item.value)] for place in (*plan.prefix, plan.rest)]
-    if not plan.counters or _are_values(plan) or _are_independent(plan, places):
+    if _are_independent(plan, places):
         return None
     return "what it counts depends on what else is counted; bound the number of elements otherwise, or not at all"
 

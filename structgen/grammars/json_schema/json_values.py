@@ -80,30 +80,37 @@ def copy_json(value: Any, pointer: str = "", marks: frozenset[str] = frozenset()
         It is nested without end.
     """
     top = [value]
-    pending: list[tuple[Any, int]] = [(top, 0)]
-    marked = False
-    while pending:
-        box, depth = pending.pop()
+    level: list[Any] = [top]
+    depth, marked = 0, False
+    while level:
         if depth > _MAX_DEPTH:
             raise GrammarLimitExceeded("the schema is nested too deeply, or holds itself; flatten it")
-        if depth > 1 and not marked and is_object(box) and not marks.isdisjoint(box):
-            marked = any(isinstance(box.get(mark), (str, bool)) for mark in marks)
-        for key, child in _children(box):
-            if type(child) not in _PLAIN and not isinstance(child, (str, int, float)):
-                box[key] = copied = _shallow_copy(child, value, pointer)
-                pending.append((copied, depth + 1))
+        below: list[Any] = []
+        for box in level:
+            if depth > 1 and not marked and is_object(box) and not marks.isdisjoint(box):
+                marked = any(isinstance(box.get(mark), (str, bool)) for mark in marks)
+            for key, child in _children(box):
+                if type(child) not in _PLAIN:
+                    box[key] = copied = _shallow_copy(child, value, pointer)
+                    if copied is not child:
+                        below.append(copied)
+        level, depth = below, depth + 1
     return top[0], marked
 
 
-def _shallow_copy(child: Any, whole: Any, pointer: str) -> dict[object, Any] | list[Any]:
+def _shallow_copy(child: Any, whole: Any, pointer: str) -> Any:
     if isinstance(child, dict):
-        members = cast("dict[object, Any]", child)
-        for key in members:
-            if not isinstance(key, str):
-                raise InvalidSchema(_place_of(members, whole, pointer), f"the key {key!r} is no string")
-        return dict(members)
+        members = cast("dict[str, Any]", child)
+        try:
+            "".join(members)  # the quickest look at whether all keys are strings
+        except TypeError:
+            key = next(one for one in members if not isinstance(cast("object", one), str))
+            raise InvalidSchema(_place_of(members, whole, pointer), f"the key {key!r} is no string") from None
+        return members.copy() if type(members) is dict else dict(members)
     if isinstance(child, (list, tuple)):
         return list(cast("list[Any]", child))
+    if isinstance(child, (str, int, float)):
+        return child
     raise InvalidSchema(_place_of(child, whole, pointer), f"{child!r} is no JSON value")
 
 
