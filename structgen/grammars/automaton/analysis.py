@@ -51,9 +51,25 @@ def analyse(
             facts.update(known_facts(one))
         return iter(()) if one in facts else callees(one)
 
-    order, users, circular = _reachable(start, following)
+    order, is_circular = _reachable(start, following)
     order = [one for one in order if one not in facts]
+    if not is_circular:  # callees come first, what was known calls none of the others
+        known: dict[Expr, Facts] = {}
+        for one in order:
+            facts[one] = _facts_of_called(one, facts, lengths, known)
+        return facts
     facts |= dict.fromkeys(order, _NOTHING)
+    _settle(order, facts, lengths)
+    _refuse_left_recursion([one for one in order if isinstance(one, Rule)], facts, lengths)
+    return facts
+
+
+def _settle(order: list[Called], facts: dict[Called, Facts], lengths: Lengths) -> None:
+    """Find the facts of rules and values that call each other in circles."""
+    users: dict[Called, list[Called]] = {}
+    for one in order:
+        for callee in callees(one):
+            users.setdefault(callee, []).append(one)
     waiting = dict.fromkeys(order)
     while waiting:  # callees come first in `order`, so that all but circles settle in one round
         known: dict[Expr, Facts] = {}
@@ -61,46 +77,41 @@ def analyse(
         for one in order:
             if one not in waiting:
                 continue
-            if not isinstance(one, Rule):
-                now = value_facts(one, facts, lengths)
-            elif isinstance(one.body, Value):  # as most are
-                now = facts[one.body]
-            else:
-                now = _facts_of(one.body, facts, lengths, known)
+            now = _facts_of_called(one, facts, lengths, known)
             if now != facts[one]:
                 facts[one] = now
-                changed |= dict.fromkeys(users[one])
+                changed |= dict.fromkeys(users.get(one, ()))
                 known.clear()
-        waiting = changed if circular else {}
-    if circular:  # what was known calls none of them
-        _refuse_left_recursion([one for one in order if isinstance(one, Rule)], facts, lengths)
-    return facts
+        waiting = changed
 
 
-def _reachable(
-    start: Rule, callees: Callable[[Called], Iterator[Called]]
-) -> tuple[list[Called], dict[Called, list[Called]], bool]:
-    """Every rule and value, what one calls before it but for circles; who calls it; and whether there are circles."""
+def _facts_of_called(one: Called, facts: dict[Called, Facts], lengths: Lengths, known: dict[Expr, Facts]) -> Facts:
+    if not isinstance(one, Rule):
+        return value_facts(one, facts, lengths)
+    body = one.body
+    return facts[body] if isinstance(body, Value) else _facts_of(body, facts, lengths, known)
+
+
+def _reachable(start: Called, callees: Callable[[Called], Iterator[Called]]) -> tuple[list[Called], bool]:
+    """Every rule and value, what one calls before it but for circles; and whether there are circles."""
     done: list[Called] = []
     seen: set[Called] = {start}
     finished: set[Called] = set()
-    users: dict[Called, list[Called]] = {start: []}
-    circular = False
+    is_circular = False
     stack: list[tuple[Called, Iterator[Called]]] = [(start, callees(start))]
     while stack:
         one, following = stack[-1]
         for callee in following:
-            users.setdefault(callee, []).append(one)
             if callee not in seen:
                 seen.add(callee)
                 stack.append((callee, callees(callee)))
                 break
-            circular |= callee not in finished
+            is_circular = is_circular or callee not in finished
         else:
             done.append(one)
             finished.add(one)
             stack.pop()
-    return done, users, circular
+    return done, is_circular
 
 
 def callees(one: Called) -> Iterator[Called]:

@@ -289,8 +289,7 @@ class StackAutomaton:
     def _items_of(self, state: int) -> tuple[int, int]:
         if state == NOTHING:
             return 0, 0
-        first, count = self._tables[SETS][state, Q_FIRST:Q_DISTANCE]
-        return int(first), int(count)
+        return self._tables.get(SETS, state, Q_FIRST), self._tables.get(SETS, state, Q_COUNT)
 
     def _run(self, work: Callable[[int], _Result]) -> _Result:
         """Call compiled code until it has had all the room and rules that it asked for."""
@@ -354,5 +353,6 @@ class StackAutomaton:
         if count > len(backwards):
             backwards = np.empty(count, np.uint8)
             read_spelling(self._tables.address, spelling, backwards)
-        text: str = json.loads(backwards[:count].tobytes()[::-1].removeprefix(b'"').join((b'"', b'"')))
+        spelled = backwards[:count].tobytes()[::-1].decode()
+        text: str = json.loads(spelled.removeprefix('"').join('""')) if "\\" in spelled else spelled.strip('"')
         return text

@@ -65,15 +65,19 @@ _MOST_WORDS = (1 << 31) - (1 << 16)
 _STRIDE = 1 << 15
 """So many rows are written between two looks at the limits."""
 
-_GROW_TOGETHER = (
-    {NODES, NODE_WORK},
-    {STATES, STATE_HASH, STATE_WORK, FRAME_HASH},
-    {RECORDS, RECORD_HASH},
-    {SETS, SET_HASH},
-    {REGISTERS, REGISTER_HASH},
-    {SPELLINGS, SPELLING_HASH},
-    {EXTENSIONS, EXTENSION_HASH},
-)
+_GROW_TOGETHER = {
+    one: group
+    for group in (
+        (NODES, NODE_WORK),
+        (STATES, STATE_HASH, STATE_WORK, FRAME_HASH),
+        (RECORDS, RECORD_HASH),
+        (SETS, SET_HASH),
+        (REGISTERS, REGISTER_HASH),
+        (SPELLINGS, SPELLING_HASH),
+        (EXTENSIONS, EXTENSION_HASH),
+    )
+    for one in group
+}
 
 
 class Tables:
@@ -226,9 +230,10 @@ class Tables:
 
     def grow(self, table: int, rows: int = 0) -> None:
         """Double ``table`` and what grows with it until it has ``rows``; the hash tables among them are empty then."""
-        growing = next((group for group in _GROW_TOGETHER if table in group), {table})
+        growing = _GROW_TOGETHER.get(table, (table,))
         doublings = max(1, (-(-rows // self._rows[table]) - 1).bit_length())
         for one in growing:
+            self._nbytes += 4 * TABLES[one].columns * ((self._rows[one] << doublings) - self._rows[one])
             self._rows[one] <<= doublings
         if all(self._rows[one] <= self._room[one] for one in growing):
             for one in growing:
@@ -236,7 +241,6 @@ class Tables:
                     self[one][:] = 0
                 self.memory[3 * one + 2] = self._rows[one]
             self._layout, self._whole = (self.memory, self._layout[1], {}, self._numbers), None
-            self._nbytes = self._count_bytes()
             return
         self._room = self._room_with(growing)
         memory, offsets = self._lay_out()
@@ -247,7 +251,7 @@ class Tables:
                 memory[offsets[one] : offsets[one] + len(old)] = old
         self._use(memory, offsets)  # last: other threads read without the lock
 
-    def _room_with(self, growing: set[int]) -> dict[int, int]:
+    def _room_with(self, growing: tuple[int, ...]) -> dict[int, int]:
         """Room for the rows of those that grow and for as many times these as addresses of 31 bits allow."""
         for times in (_ROOM, _ROOM // 8, 1):
             room = self._room | {one: self._rows[one] * times for one in growing}

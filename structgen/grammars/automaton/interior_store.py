@@ -84,7 +84,7 @@ _MAX_BYTES, _MASKS = 32 << 20, 1024
 """Limits on the interiors; so many masks of their tokens."""
 _HASH_ROWS = 1 << 14
 _MOST_KEY_LEAVES = 1 << 12
-_MOST_PROJECTIONS, _MOST_KINDS = 12, 1 << 10
+_MOST_PROJECTIONS, _MOST_KINDS = 40, 1 << 10
 _NARROW, _ANY_NUMBER = 1 << 12, 1 << 60
 """With no more live nodes than this a walk of the vocabulary's own trie is short."""
 _FEW_KINDS, _LONG = 10, 1 << 16
@@ -96,6 +96,10 @@ _BASES = (
     (ascii_lowercase, ascii_uppercase, digits, _SPACES, "\u2028\u2029"),
 )
 """Characters that most automata do not tell apart: a projection by these is what theirs are made from."""
+
+
+def _key_of(kinds: Kinds) -> tuple[bytes, bytes]:
+    return kinds.firsts.tobytes(), kinds.spelled.tobytes()
 
 
 def _distinct(tokens: Int32Array) -> Int32Array:
@@ -245,11 +249,12 @@ class InteriorStore:
         """As `_collect`, of a projection where a walk of the vocabulary would take long."""
         if leaf not in self._wide and not is_counted(tables, state):
             kinds = self._kinds_from(tables, leaf, state)
-            most = _NARROW if kinds is not None and kinds.number <= _FEW_KINDS else _LONG
-            try:
-                return self._collect(tables, self.snapshot[0], variant, 0, ROOT, state, most)
-            except _TooWide:
-                pass
+            if kinds is None or _key_of(kinds) not in self._projections:
+                most = _NARROW if kinds is not None and kinds.number <= _FEW_KINDS else _LONG
+                try:
+                    return self._collect(tables, self.snapshot[0], variant, 0, ROOT, state, most)
+                except _TooWide:
+                    pass
         return self._collect(tables, self._seen_from(tables, leaf, state), variant, 0, ROOT, state)
 
     def _seen_from(self, tables: Memory, leaf: int, state: int) -> Memory:
@@ -270,7 +275,7 @@ class InteriorStore:
 
     def _seen_by(self, kinds: Kinds) -> Projection | None:
         """The projection; those that were not used for longest leave first."""
-        key = kinds.firsts.tobytes(), kinds.spelled.tobytes()
+        key = _key_of(kinds)
         if key in self._projections:
             known = self._projections.pop(key)
         else:

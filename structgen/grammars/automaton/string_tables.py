@@ -187,7 +187,7 @@ class StringTables:
         self._make_room(POOL, tables.count(N_POOL) + len(ranks))
         self._make_room(TEXTS, tables.count(N_TEXTS) + end - first + 1)
         self._make_room(MACHINES, tables.count(N_MACHINES) + 1)
-        text = [tables.append(POOL, N_POOL, [(rank,) for rank in ranks]), len(ranks), cost, end - first, *masks]
+        text = [tables.extend(POOL, N_POOL, array("i", ranks)), len(ranks), cost, end - first, *masks]
         machine[G_TEXT] = tables.count(N_TEXTS)
         tables.repeat(TEXTS, N_TEXTS, first, place)
         tables.append(TEXTS, N_TEXTS, [text])

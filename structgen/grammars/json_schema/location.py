@@ -8,7 +8,7 @@ from structgen.errors import InvalidSchema
 from structgen.grammars.json_schema.atoms import ANYTHING, NOTHING, Atom
 from structgen.grammars.json_schema.dialects import Dialect
 from structgen.grammars.json_schema.documents import RECURSIVE_ANCHOR, Documents, Found, Resource
-from structgen.grammars.json_schema.json_values import child_pointer, is_object, kind_name
+from structgen.grammars.json_schema.json_values import child_pointer, escape_pointer, is_object, kind_name
 
 __all__ = ["Location", "Places"]
 
@@ -170,6 +170,13 @@ class Location(Atom):
         for token in tokens:
             schema = schema[token]
         return self._places.enter(schema, child_pointer(self.pointer, *tokens), self.resource, self.scope)
+
+    def children(self, keyword: str) -> dict[str, Atom]:
+        """The subschemas in the map at ``keyword``, by name."""
+        enter, resource, scope = self._places.enter, self.resource, self.scope
+        pointer = f"{child_pointer(self.pointer, keyword)}/"
+        members: dict[str, Any] = self.schema[keyword]
+        return {name: enter(one, pointer + escape_pointer(name), resource, scope) for name, one in members.items()}
 
     def refer(self, keyword: str) -> Atom:
         """What the reference at ``keyword`` names."""

@@ -88,7 +88,7 @@ def read_part(location: Location, unsupported: Unsupported) -> ObjectPart:
     known = tuple((keys, atom) for keys, atom in patterns if keys is not None)
     is_exact = len(known) == len(patterns)
     return ObjectPart(
-        {name: location.child("properties", name) for name in keywords.get("properties", ())},
+        location.children("properties") if "properties" in keywords else {},
         known,
         location.child("additionalProperties") if is_exact and "additionalProperties" in keywords else ANYTHING,
         is_exact=is_exact,

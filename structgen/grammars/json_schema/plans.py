@@ -96,7 +96,7 @@ class Planner:
         if keywords["type"] != "object" or not keywords.get("properties"):
             return None
         additional = ANYTHING if "additionalProperties" not in keywords else atom.child("additionalProperties")
-        values = {name: conjunction(atom.child("properties", name)) for name in keywords["properties"]}
+        values = {name: conjunction(one) for name, one in atom.children("properties").items()}
         required = tuple(dict.fromkeys(keywords.get("required", ())))
         if not all(map(str.isascii, values)) or not all(name in values for name in required):
             return None
