@@ -36,8 +36,8 @@ __all__ = ["forget_masks", "keep_mask", "read_mask"]
 
 _MOST_WORDS = 512
 """A mask that differs from its base in more words is not kept."""
-_RUN = 64
-"""So many words are compared at once."""
+_RUN, _FEW = 64, 8
+"""So many words are compared at once; and of those in which some differ, so many."""
 
 
 @inner
@@ -89,8 +89,26 @@ def _differs(mask: Memory, row: Memory, first: int) -> bool:
 
 
 @inner
+def _few_differ(mask: Memory, row: Memory, first: int) -> bool:
+    """As `_differs` of `_FEW` words."""
+    different = 0
+    for word in range(first, first + _FEW):
+        different |= load(row, word) ^ load(mask, word)
+    return different != 0
+
+
+@inner
 def _add_words(m: Memory, mask: Memory, row: Memory, first: int, end: int, place: int) -> int:
     """Note the words that differ at ``place``; returns the next place."""
+    while mask and first + _FEW <= end:
+        if _few_differ(mask, row, first):
+            place = _add_each(m, mask, row, first, first + _FEW, place)
+        first += _FEW
+    return _add_each(m, mask, row, first, end, place)
+
+
+@inner
+def _add_each(m: Memory, mask: Memory, row: Memory, first: int, end: int, place: int) -> int:
     for word in range(first, end):
         bits = load(row, word)
         if bits != (load(mask, word) if mask else 0):
