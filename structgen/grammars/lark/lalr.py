@@ -15,11 +15,13 @@ from collections.abc import Sequence
 from lark.grammar import Rule as LarkRule
 
 from structgen.errors import UnsupportedGrammar
+from structgen.grammars.lark import tries
 from structgen.grammars.lark.classes import alike
 from structgen.grammars.lark.indenter import Lines
 from structgen.grammars.lark.lexing import Lexer
-from structgen.grammars.lark.loading import LoadedLalr, TerminalOrder
+from structgen.grammars.lark.loading import LalrParser
 from structgen.grammars.lark.machines import BARRIER, END, Part, TokenGrammar
+from structgen.grammars.lark.terminal_orders import TerminalOrder
 from structgen.grammars.limits import checkpoint
 
 __all__ = ["LalrGrammar"]
@@ -30,10 +32,8 @@ class LalrGrammar:
 
     Parameters
     ----------
-    loaded : LoadedLalr
-        The grammar.
-    start : str
-        The rule that a text must match.
+    parser : LalrParser
+        The parser.
     numbers : dict
         Of the terminals by name.
 
@@ -45,19 +45,22 @@ class LalrGrammar:
         Of each terminal the contexts that it may lead to.
     """
 
-    def __init__(self, loaded: LoadedLalr, start: str, numbers: dict[str, int]) -> None:
-        self._loaded, self._terminals = loaded, numbers
+    def __init__(self, parser: LalrParser, numbers: dict[str, int]) -> None:
+        loaded, ends = parser.loaded, parser.tries.ends
+        self._parser, self._terminals = parser, numbers
+        self._gotos, self._symbols = parser.tables.gotos, parser.tries.symbols
+        self._lost = {(state, ends[node]): before for (state, node), before in parser.tables.lost.items()}
         self._by_origin: dict[str, list[LarkRule]] = {}
         for rule in loaded.rules:
             self._by_origin.setdefault(rule.origin.name, []).append(rule)
         self._lines = loaded.lines
-        self._contexts = {(loaded.order(loaded.first), False): 0}
+        self._contexts: dict[tuple[TerminalOrder, bool], int] = {(parser.order(0), False): 0}
         self._blocks: dict[int, list[tuple[Part, ...] | None]] = {}
         self._barriers: dict[frozenset[int], int] = {}
         self._numbers: dict[tuple[int, str, bool], int] = {}
         self._found: list[tuple[int, str, bool]] = []
         self._productions: list[list[tuple[Part, ...]]] = []
-        self._transition(loaded.first, start, False)
+        self._transition(0, loaded.start, False)
         for number, (state, nonterminal, is_inside) in enumerate(self._found):  # grows as it goes
             ways = self._blocks.get(number) or [
                 self._parts(state, rule, is_inside) for rule in self._by_origin[nonterminal]
@@ -79,7 +82,7 @@ class LalrGrammar:
         return {number: list(contexts) for number, contexts in found.items()}
 
     def _context(self, state: int, is_inside: bool) -> int:
-        return self._contexts.setdefault((self._loaded.order(state), is_inside), len(self._contexts))
+        return self._contexts.setdefault((self._parser.order(state), is_inside), len(self._contexts))
 
     def _transition(self, state: int, nonterminal: str, is_inside: bool) -> int:
         key = (state, nonterminal, is_inside)
@@ -101,9 +104,10 @@ class LalrGrammar:
         if found is None:
             return None
         parts, state = found
-        lost = self._loaded.lost.get((state, rule))
+        lost = self._lost.get((state, rule))
         if lost:
-            kept = frozenset(END if name == "$END" else self._terminals.get(name, -1) for name in lost)
+            names = self._parser.tries.names_of(lost)
+            kept = frozenset(END if name == tries.END else self._terminals.get(name, -1) for name in names)
             parts.append(Part(True, BARRIER, self._barriers.setdefault(kept, len(self._barriers))))
         return tuple(parts)
 
@@ -115,7 +119,7 @@ class LalrGrammar:
             symbol, inside = rule.expansion[place], is_inside or depth > 0
             if symbol.is_term and self._ends_line(symbol.name) and inside:
                 return None
-            after: int = self._loaded.actions[state][symbol.name][1]
+            after = self._gotos[state][self._symbols[symbol.name]]
             if not symbol.is_term:
                 parts.append(Part(False, self._transition(state, symbol.name, inside)))
             elif self._lines is not None and symbol.name == self._lines.indent:
@@ -124,7 +128,7 @@ class LalrGrammar:
                 if block is None:
                     return None
                 opening, (inner, last) = self._context(after, False), block
-                after = self._loaded.actions[last][self._lines.dedent][1]
+                after = self._gotos[last][self._symbols[self._lines.dedent]]
                 number = self._block(last, rule.origin.name, tuple(inner))
                 parts.append(Part(False, number, opening, self._context(after, False)))
             else:
@@ -183,7 +187,7 @@ class LalrGrammar:
     def _lexer(self, order: TerminalOrder, is_inside: bool) -> Lexer:
         """The lexer of a context; inside of brackets it skips what ends lines elsewhere."""
         numbers = self._terminals
-        ignored = frozenset(numbers[name] for name in self._loaded.ignored)
+        ignored = frozenset(numbers[name] for name in self._parser.loaded.ignored)
         if is_inside and self._lines is not None and self._lines.newline in numbers:
             ignored |= {numbers[self._lines.newline]}
         terminals = tuple(numbers[name] for name in order.names)
