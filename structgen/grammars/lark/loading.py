@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Generator
+from collections.abc import Collection, Generator
 from contextlib import contextmanager
 from typing import Any, NamedTuple, cast
 
@@ -42,13 +42,23 @@ class Loaded(NamedTuple):
     """Names of terminals."""
 
 
-class LalrParser(NamedTuple):
-    """Lark's LALR(1) parser of a grammar, with its contextual lexer."""
+class LalrParser:
+    """Lark's LALR(1) parser of a grammar, with its contextual lexer.
 
-    loaded: Loaded
-    tries: Tries
-    tables: Tables
-    orders: TerminalOrders
+    Attributes
+    ----------
+    loaded : Loaded
+        The grammar.
+    tries : Tries
+        Its productions.
+    tables : Tables
+        What the parser does.
+    """
+
+    def __init__(self, loaded: Loaded, tries: Tries, tables: Tables, always: Collection[str]) -> None:
+        self.loaded, self.tries, self.tables = loaded, tries, tables
+        self._orders = TerminalOrders(loaded.terminals, always)
+        self._by_accepts: dict[int, TerminalOrder] = {}
 
     def order(self, state: int) -> TerminalOrder:
         """What the lexer of a state tries.
@@ -58,11 +68,13 @@ class LalrParser(NamedTuple):
         InvalidGrammar
             Python's `re` does not take the terminals together.
         """
-        accepted = self.tries.names_of(self.tables.accepts[state])
-        try:
-            return self.orders.order(accepted)
-        except InvalidGrammar as error:
-            raise InvalidGrammar(f"{self.loaded.name}: {error}") from error
+        accepts = self.tables.accepts[state]
+        if accepts not in self._by_accepts:
+            try:
+                self._by_accepts[accepts] = self._orders.order(self.tries.names_of(accepts))
+            except InvalidGrammar as error:
+                raise InvalidGrammar(f"{self.loaded.name}: {error}") from error
+        return self._by_accepts[accepts]
 
 
 def load(text: str, start: str, name: str, lines: Lines | None = None) -> Loaded:
@@ -111,7 +123,7 @@ def lalr_parser(loaded: Loaded) -> LalrParser:
     always = [*loaded.ignored, *([] if loaded.lines is None else [loaded.lines.newline])]
     accepted = {name for accepts in set(tables.accepts) for name in tries.names_of(accepts)}.union(always)
     check_widths(loaded, [one for one in loaded.terminals if one.name in accepted])
-    return LalrParser(loaded, tries, tables, TerminalOrders(loaded.terminals, always))
+    return LalrParser(loaded, tries, tables, always)
 
 
 def check_widths(loaded: Loaded, terminals: list[TerminalDef]) -> None:
