@@ -19,6 +19,7 @@ from structgen.grammars.expr import (
     Repetition,
     Rule,
     Sequence,
+    call,
 )
 from structgen.grammars.limits import checkpoint
 from structgen.grammars.values import Value
@@ -69,7 +70,8 @@ def analyse(
             if now != facts[one]:
                 facts[one] = now
                 changed |= dict.fromkeys(users[one])
-                known.clear()
+                if (call(one) if isinstance(one, Rule) else one) in known:
+                    known.clear()
         waiting = changed if circular else {}
     if circular:  # what was known calls none of them
         _refuse_left_recursion([one for one in order if isinstance(one, Rule)], facts, lengths)
