@@ -73,10 +73,14 @@ def called_rules(expr: Expr) -> tuple[Rule, ...]:
 
 def _reachable(start: Rule) -> list[Rule]:
     found, pending = {start: None}, [start]
+    seen: set[Expr] = set()
     while pending:
         inside = [pending.pop().body]
         while inside:
             one = inside.pop()
+            if one in seen:
+                continue
+            seen.add(one)
             inside += inner_parts(one)
             for rule in called_rules(one):
                 if rule not in found:
