@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
 
 from structgen.errors import GrammarError
 from structgen.grammars.automaton.facts import Called, Facts, Lengths, literal_tokens
+from structgen.grammars.automaton.settling import Node, settle
 from structgen.grammars.automaton.tables import FAR
 from structgen.grammars.automaton.value_facts import called_values, value_facts
 from structgen.grammars.expr import (
@@ -19,7 +21,6 @@ from structgen.grammars.expr import (
     Repetition,
     Rule,
     Sequence,
-    call,
 )
 from structgen.grammars.limits import checkpoint
 from structgen.grammars.values import Value
@@ -52,46 +53,50 @@ def analyse(
             facts.update(known_facts(one))
         return iter(()) if one in facts else callees(one)
 
-    order, users, circular = _reachable(start, following)
+    order, circular = _reachable(start, following)
     order = [one for one in order if one not in facts]
-    facts |= dict.fromkeys(order, _NOTHING)
-    waiting = dict.fromkeys(order)
-    while waiting:  # callees come first in `order`, so that all but circles settle in one round
+    if circular:
+        facts |= _settled(order, facts, lengths)
+    else:  # callees come first in `order`
         known: dict[Expr, Facts] = {}
-        changed: dict[Called, None] = {}
         for one in order:
-            if one not in waiting:
-                continue
-            now = (
-                _facts_of(one.body, facts, lengths, known)
-                if isinstance(one, Rule)
-                else value_facts(one, facts, lengths)
-            )
-            if now != facts[one]:
-                facts[one] = now
-                changed |= dict.fromkeys(users[one])
-                if (call(one) if isinstance(one, Rule) else one) in known:
-                    known.clear()
-        waiting = changed if circular else {}
+            is_rule = isinstance(one, Rule)
+            facts[one] = _facts_of(one.body, facts, lengths, known) if is_rule else value_facts(one, facts, lengths)
     if circular:  # what was known calls none of them
         _refuse_left_recursion([one for one in order if isinstance(one, Rule)], facts, lengths)
     return facts
 
 
-def _reachable(
-    start: Rule, callees: Callable[[Called], Iterator[Called]]
-) -> tuple[list[Called], dict[Called, list[Called]], bool]:
-    """Every rule and value, what one calls before it but for circles; who calls it; and whether there are circles."""
+def _settled(order: list[Called], known: dict[Called, Facts], lengths: Lengths) -> dict[Called, Facts]:
+    """The facts of rules and values that call each other in circles; ``known`` are those of others."""
+    facts: dict[Any, Facts] = {**known, **dict.fromkeys(order, _NOTHING)}
+
+    def parts(node: Node) -> Iterable[Node]:
+        if isinstance(node, Rule):
+            return (node.body,)
+        if isinstance(node, Value):
+            return called_values(node)
+        return (node.rule,) if isinstance(node, Call) else parts_of(node)
+
+    def compute(node: Node) -> Facts:
+        if isinstance(node, Rule):
+            return facts[node.body]
+        return value_facts(node, facts, lengths) if isinstance(node, Value) else _compute(node, facts, lengths, facts)
+
+    settle(order, facts, parts, compute)
+    return {one: facts[one] for one in order}
+
+
+def _reachable(start: Rule, callees: Callable[[Called], Iterator[Called]]) -> tuple[list[Called], bool]:
+    """Every rule and value, what one calls before it but for circles; and whether there are circles."""
     done: list[Called] = []
     seen: set[Called] = {start}
     finished: set[Called] = set()
-    users: dict[Called, list[Called]] = {start: []}
     circular = False
     stack: list[tuple[Called, Iterator[Called]]] = [(start, callees(start))]
     while stack:
         one, following = stack[-1]
         for callee in following:
-            users.setdefault(callee, []).append(one)
             if callee not in seen:
                 seen.add(callee)
                 stack.append((callee, callees(callee)))
@@ -101,7 +106,7 @@ def _reachable(
             done.append(one)
             finished.add(one)
             stack.pop()
-    return done, users, circular
+    return done, circular
 
 
 def callees(one: Called) -> Iterator[Called]:
@@ -136,7 +141,7 @@ def called_rules(expr: Expr) -> Iterator[Called]:
                 pending.append(part)
 
 
-def _facts_of(expr: Expr, facts: dict[Called, Facts], lengths: Lengths, known: dict[Expr, Facts]) -> Facts:
+def _facts_of(expr: Expr, facts: Mapping[Any, Facts], lengths: Lengths, known: dict[Any, Facts]) -> Facts:
     found = known.get(expr)
     if found is None:
         checkpoint()
@@ -144,7 +149,7 @@ def _facts_of(expr: Expr, facts: dict[Called, Facts], lengths: Lengths, known: d
     return found
 
 
-def _compute(expr: Expr, facts: dict[Called, Facts], lengths: Lengths, known: dict[Expr, Facts]) -> Facts:
+def _compute(expr: Expr, facts: Mapping[Any, Facts], lengths: Lengths, known: dict[Any, Facts]) -> Facts:
     if isinstance(expr, Literal):
         return Facts(True, not expr.text, literal_tokens(expr.text, lengths))
     if isinstance(expr, ByteSet):
