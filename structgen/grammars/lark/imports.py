@@ -71,3 +71,6 @@ def _terminals_of(path: tuple[str, ...]) -> _Terminals | None:
     builder = _Builder()
     builder.load_grammar(text, cast("str", source))
     return builder.terminals()
+
+
+_terminals_of(("common",))  # which most grammars import from
