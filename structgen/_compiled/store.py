@@ -1,13 +1,12 @@
 """Where machine code and what else takes long is kept: a file for each state of all that it depends on.
 
 A file is written beside its place and moved there, and begins with a hash of the rest: one that is found is whole.
-Files that nobody has loaded for a month are removed when a process writes its first.
+Files that nobody has loaded for a month are removed when another is written.
 """
 
 from __future__ import annotations
 
 import contextlib
-import functools
 import hashlib
 import importlib
 import importlib.util
@@ -149,9 +148,8 @@ def _touch(path: Path) -> None:
             os.utime(path)
 
 
-@functools.cache
 def _remove_unused(folder: Path) -> None:
-    """Remove our files that nobody has loaded for a month, once; one that a process has loaded it needs no more."""
+    """Remove our files that nobody has loaded for a month; one that a process has loaded it needs no more."""
     for path in folder.glob("structgen-*"):
         with contextlib.suppress(OSError):
             if time.time() - path.stat().st_mtime > _MONTH:
