@@ -8,13 +8,14 @@ from contextlib import suppress
 from structgen.errors import InvalidRegex, UnsupportedGrammar
 from structgen.grammars.expr import Rule
 from structgen.grammars.lark.earley import earley_grammar, earley_lexers
-from structgen.grammars.lark.embedded import Foreign
+from structgen.grammars.lark.embedded import Embedded, Foreign
 from structgen.grammars.lark.indenter import Lines
 from structgen.grammars.lark.lalr import LalrGrammar
 from structgen.grammars.lark.lexing import Lexing
 from structgen.grammars.lark.lists import with_lists_from_the_right
 from structgen.grammars.lark.loading import LalrParser, Loaded, check_widths, lalr_parser, load
 from structgen.grammars.lark.patterns import Steps
+from structgen.grammars.lark.runs import with_runs
 from structgen.grammars.lark.scanning import Scanner
 from structgen.grammars.lark.tables import Conflict
 from structgen.grammars.lark.token_places import TokenPlaces
@@ -26,14 +27,13 @@ from structgen.grammars.regex.python_parser import parse
 __all__ = ["build_rule"]
 
 
-def build_rule(
-    text: str, start: str, parser: str, name: str, foreign: Mapping[str, Foreign], lines: Lines | None = None
-) -> Rule:
+def build_rule(embedded: Embedded, start: str, parser: str, name: str, lines: Lines | None = None) -> Rule:
     """The rule of the texts that a parser of Lark takes, none of its rules left-recursive; see `compile_lark`.
 
-    ``foreign`` is what stands for terminals that are declared and have no pattern; ``lines`` how indentation is read.
+    ``lines`` is how indentation is read.
     """
-    loaded = load(text, start, name, lines)
+    foreign = embedded.foreign
+    loaded = load(embedded.text, start, name, lines, embedded.runs)
     if lines is not None:
         return with_levels(without_left_recursion(_lalr_rule(lalr_parser(loaded), foreign)))
     return without_left_recursion(_rule(loaded, parser, foreign))
@@ -96,7 +96,7 @@ def _lexing(loaded: Loaded) -> tuple[Lexing, dict[str, int]]:
     names = [terminal.name for terminal in loaded.terminals]
     for number, terminal in enumerate(loaded.terminals):
         try:
-            tree = parse(terminal.pattern.to_regexp())
+            tree = with_runs(parse(terminal.pattern.to_regexp()), loaded.runs)
         except InvalidRegex as error:
             raise UnsupportedGrammar(f"{loaded.name}: the terminal {terminal.name}: {error}") from error
         entries.append(steps.add_terminal(terminal.name, number, tree))

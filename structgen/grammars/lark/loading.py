@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Generator
+from collections.abc import Collection, Generator, Mapping
 from contextlib import contextmanager
 from typing import Any, NamedTuple, cast
 
@@ -14,6 +14,7 @@ from lark.lexer import PatternStr, TerminalDef
 from structgen.errors import GrammarLimitExceeded, InvalidGrammar
 from structgen.grammars.lark.imports import loaded_grammar
 from structgen.grammars.lark.indenter import Lines
+from structgen.grammars.lark.runs import Runs, RunSpec, runs_of
 from structgen.grammars.lark.tables import Conflict, Tables, lalr_tables
 from structgen.grammars.lark.terminal_orders import TerminalOrder, TerminalOrders
 from structgen.grammars.lark.tries import Tries
@@ -40,6 +41,8 @@ class Loaded(NamedTuple):
     """Those that are used, or ignored, or end lines."""
     ignored: list[str]
     """Names of terminals."""
+    runs: Mapping[int, Runs]
+    """What characters of private use stand for in terminals, by code point."""
 
 
 class LalrParser:
@@ -57,7 +60,7 @@ class LalrParser:
 
     def __init__(self, loaded: Loaded, tries: Tries, tables: Tables, always: Collection[str]) -> None:
         self.loaded, self.tries, self.tables = loaded, tries, tables
-        self._orders = TerminalOrders(loaded.terminals, always)
+        self._orders = TerminalOrders(loaded.terminals, always, loaded.runs.values())
         self._by_accepts: dict[int, TerminalOrder] = {}
 
     def order(self, state: int) -> TerminalOrder:
@@ -77,7 +80,9 @@ class LalrParser:
         return self._by_accepts[accepts]
 
 
-def load(text: str, start: str, name: str, lines: Lines | None = None) -> Loaded:
+def load(
+    text: str, start: str, name: str, lines: Lines | None = None, runs: Mapping[str, RunSpec] | None = None
+) -> Loaded:
     """Load a grammar.
 
     Parameters
@@ -90,19 +95,22 @@ def load(text: str, start: str, name: str, lines: Lines | None = None) -> Loaded
         Of the grammar, for messages; imports are looked for in its folder.
     lines : Lines, optional
         How indentation is read.
+    runs : mapping, optional
+        What characters of private use stand for in terminals.
 
     Raises
     ------
     InvalidGrammar
         The grammar is malformed, with its name, line and column.
     """
+    stand_ins = {ord(char): runs_of(spec, char) for char, spec in (runs or {}).items()}
     with _reading(name, text):
         grammar = loaded_grammar(text, name)
         terminals, rules, ignored = cast("Any", grammar).compile([start], set() if lines is None else {lines.newline})
         for terminal in terminals:
             _check(terminal)
         _check_rules(rules, start)
-    return Loaded(text, start, name, lines, rules, terminals, [str(one) for one in ignored])
+    return Loaded(text, start, name, lines, rules, terminals, [str(one) for one in ignored], stand_ins)
 
 
 def lalr_parser(loaded: Loaded) -> LalrParser:

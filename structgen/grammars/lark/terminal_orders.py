@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from lark.lexer import PatternStr, TerminalDef
 
 from structgen.errors import InvalidGrammar
+from structgen.grammars.lark.runs import Runs
 
 __all__ = ["TerminalOrder", "TerminalOrders"]
 
@@ -41,9 +42,14 @@ class TerminalOrders:
         All of the grammar.
     always : collection of str
         Names of those that every lexer takes.
+    runs : collection of Runs
+        Those that stand in terminals.
     """
 
-    def __init__(self, terminals: Collection[TerminalDef], always: Collection[str]) -> None:
+    def __init__(
+        self, terminals: Collection[TerminalDef], always: Collection[str], runs: Collection[Runs] = ()
+    ) -> None:
+        self._runs = runs
         self._sorted = sorted(terminals, key=_rank)
         self._always, self._known = frozenset(always), frozenset(one.name for one in self._sorted)
         self._keywords = {one.name: self._keywords_of(one) for one in self._sorted if not _is_text(one)}
@@ -52,9 +58,14 @@ class TerminalOrders:
     def _keywords_of(self, terminal: TerminalDef) -> list[TerminalDef]:
         """Texts of the same priority that the terminal matches, too."""
         texts = [one for one in self._sorted if _is_text(one) and one.priority == terminal.priority]
-        pattern = re.compile(terminal.pattern.to_regexp()) if texts else None
-        matches = [(one, pattern and pattern.match(one.pattern.value)) for one in texts]
-        return [one for one, match in matches if match and match[0] == one.pattern.value]
+        return [one for one in texts if self._is_match(terminal.pattern.to_regexp(), one.pattern.value)]
+
+    def _is_match(self, pattern: str, text: str) -> bool:
+        """Whether what a pattern matches at the beginning of a text is all of it."""
+        for one in self._runs:
+            pattern = pattern.replace(one.pattern, one.pattern_within(text))
+        match = re.match(pattern, text)
+        return match is not None and match[0] == text
 
     def order(self, accepted: Collection[str]) -> TerminalOrder:
         """That of the lexer of a state which accepts these terminals.
