@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from structgen.grammars.automaton._jit import Int32Array, Int32Table, UInt8Array, compiled, inner, int64
@@ -14,7 +16,7 @@ _FEW = 16
 """A node with no more nodes below it is not `LARGE`."""
 
 
-def build_trie(token_bytes: list[bytes]) -> Trie:
+def build_trie(token_bytes: Sequence[bytes]) -> Trie:
     """The trie of the tokens that have bytes; ``token_bytes`` is by token id."""
     lengths = np.fromiter(map(len, token_bytes), np.int32, len(token_bytes))
     starts = np.zeros(len(token_bytes) + 1, np.int32)

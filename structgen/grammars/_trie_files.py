@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import io
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -17,7 +18,7 @@ _LARGE = 1 << 15
 """With fewer tokens a trie is built in less time than a file takes to check."""
 
 
-def trie_of(token_bytes: list[bytes]) -> Trie:
+def trie_of(token_bytes: Sequence[bytes]) -> Trie:
     """As `build_trie`, read from disk where it has been built before."""
     if len(token_bytes) < _LARGE:
         return build_trie(token_bytes)
@@ -33,7 +34,7 @@ def trie_of(token_bytes: list[bytes]) -> Trie:
     return trie
 
 
-def _key_of(token_bytes: list[bytes]) -> str:
+def _key_of(token_bytes: Sequence[bytes]) -> str:
     digest = hashlib.sha256(sources_of("structgen.grammars", "_trie.py", "automaton/interiors.py", "automaton/walk.py"))
     digest.update(np.fromiter(map(len, token_bytes), np.int32, len(token_bytes)).tobytes())
     digest.update(b"".join(token_bytes))

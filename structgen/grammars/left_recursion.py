@@ -15,9 +15,10 @@ after it: it is taken as one that does not, or as nothing at all.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import NamedTuple
 
+from structgen.grammars.circles import circles_of
 from structgen.grammars.expr import (
     EPSILON,
     Alternation,
@@ -48,7 +49,7 @@ def without_left_recursion(start: Rule) -> Rule:
     """
     rules = _reachable(start)
     nullable = _Nullable(rules)
-    circles = _circles({rule: list(_first_calls(rule.body, nullable)) for rule in rules})
+    circles = circles_of({rule: list(_first_calls(rule.body, nullable)) for rule in rules})
     return _Rewriting(nullable, circles).rewritten(start) if circles else start
 
 
@@ -72,10 +73,14 @@ def called_rules(expr: Expr) -> tuple[Rule, ...]:
 
 def _reachable(start: Rule) -> list[Rule]:
     found, pending = {start: None}, [start]
+    seen: set[Expr] = set()
     while pending:
         inside = [pending.pop().body]
         while inside:
             one = inside.pop()
+            if one in seen:
+                continue
+            seen.add(one)
             inside += inner_parts(one)
             for rule in called_rules(one):
                 if rule not in found:
@@ -127,40 +132,6 @@ def _first_calls(expr: Expr, nullable: _Nullable) -> Iterator[Rule]:
         yield from _first_calls(part, nullable)
         if isinstance(expr, Sequence) and not nullable.holds(part):
             break
-
-
-def _circles(following: Mapping[Rule, list[Rule]]) -> dict[Rule, frozenset[Rule]]:
-    """The rules from which a way leads back to them, each with all others on such ways (Tarjan's algorithm)."""
-    found: dict[Rule, frozenset[Rule]] = {}
-    index: dict[Rule, int] = {}
-    low: dict[Rule, int] = {}
-    path: list[Rule] = []
-    on_path: set[Rule] = set()
-    for root in following:
-        pending = [] if root in index else [(root, iter(following[root]))]
-        while pending:
-            rule, others = pending[-1]
-            if rule not in index:
-                index[rule] = low[rule] = len(index)
-                path.append(rule)
-                on_path.add(rule)
-            for other in others:
-                if other not in index:
-                    pending.append((other, iter(following[other])))
-                    break
-                if other in on_path:
-                    low[rule] = min(low[rule], index[other])
-            else:
-                pending.pop()
-                if pending:
-                    low[pending[-1][0]] = min(low[pending[-1][0]], low[rule])
-                if low[rule] == index[rule]:
-                    circle = frozenset(path[path.index(rule) :])
-                    del path[path.index(rule) :]
-                    on_path -= circle
-                    if len(circle) > 1 or rule in following[rule]:
-                        found.update(dict.fromkeys(circle, circle))
-    return found
 
 
 class _Split(NamedTuple):

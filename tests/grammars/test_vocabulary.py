@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+
 import numpy as np
 import pytest
 from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers, trainers
@@ -165,6 +167,15 @@ def test_tokens_given_by_their_ranks_are_bytes_whatever_they_spell():
             assert (row[token >> 5] >> (token & 31)) & 1
             state = matcher.advance(state, token)
         assert matcher.is_accepting(state)
+
+
+def test_the_collector_of_garbage_does_not_look_through_the_tokens():
+    tokens = [b"the test's " + number.to_bytes(2, "big") for number in range(60_000)] + [b""]
+    vocabulary = TokenVocabulary.from_bytes(tokens, [60_000])
+    gc.collect()
+    large = [one for one in gc.get_objects() if type(one) in (list, set, tuple) and len(one) >= 60_000]
+    assert all(one is tokens for one in large if tokens[513] in one)
+    assert vocabulary.token_bytes(513) == tokens[513]
 
 
 # Tries on disk

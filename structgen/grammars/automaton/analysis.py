@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
 
 from structgen.errors import GrammarError
 from structgen.grammars.automaton.facts import Called, Facts, Lengths, literal_tokens
+from structgen.grammars.automaton.settling import Node, settle
 from structgen.grammars.automaton.tables import FAR
 from structgen.grammars.automaton.value_facts import called_values, value_facts
 from structgen.grammars.expr import (
@@ -51,53 +53,50 @@ def analyse(
             facts.update(known_facts(one))
         return iter(()) if one in facts else callees(one)
 
-    order, is_circular = _reachable(start, following)
+    order, circular = _reachable(start, following)
     order = [one for one in order if one not in facts]
-    if not is_circular:  # callees come first, what was known calls none of the others
+    if circular:
+        facts |= _settled(order, facts, lengths)
+    else:  # callees come first in `order`
         known: dict[Expr, Facts] = {}
         for one in order:
-            facts[one] = _facts_of_called(one, facts, lengths, known)
-        return facts
-    facts |= dict.fromkeys(order, _NOTHING)
-    _settle(order, facts, lengths)
-    _refuse_left_recursion([one for one in order if isinstance(one, Rule)], facts, lengths)
+            if not isinstance(one, Rule):
+                facts[one] = value_facts(one, facts, lengths)
+            elif isinstance(one.body, Value):  # as most are
+                facts[one] = facts[one.body]
+            else:
+                facts[one] = _facts_of(one.body, facts, lengths, known)
+    if circular:  # what was known calls none of them
+        _refuse_left_recursion([one for one in order if isinstance(one, Rule)], facts, lengths)
     return facts
 
 
-def _settle(order: list[Called], facts: dict[Called, Facts], lengths: Lengths) -> None:
-    """Find the facts of rules and values that call each other in circles."""
-    users: dict[Called, list[Called]] = {}
-    for one in order:
-        for callee in callees(one):
-            users.setdefault(callee, []).append(one)
-    waiting = dict.fromkeys(order)
-    while waiting:  # callees come first in `order`, so that all but circles settle in one round
-        known: dict[Expr, Facts] = {}
-        changed: dict[Called, None] = {}
-        for one in order:
-            if one not in waiting:
-                continue
-            now = _facts_of_called(one, facts, lengths, known)
-            if now != facts[one]:
-                facts[one] = now
-                changed |= dict.fromkeys(users.get(one, ()))
-                known.clear()
-        waiting = changed
+def _settled(order: list[Called], known: dict[Called, Facts], lengths: Lengths) -> dict[Called, Facts]:
+    """The facts of rules and values that call each other in circles; ``known`` are those of others."""
+    facts: dict[Any, Facts] = {**known, **dict.fromkeys(order, _NOTHING)}
+
+    def parts(node: Node) -> Iterable[Node]:
+        if isinstance(node, Rule):
+            return (node.body,)
+        if isinstance(node, Value):
+            return called_values(node)
+        return (node.rule,) if isinstance(node, Call) else parts_of(node)
+
+    def compute(node: Node) -> Facts:
+        if isinstance(node, Rule):
+            return facts[node.body]
+        return value_facts(node, facts, lengths) if isinstance(node, Value) else _compute(node, facts, lengths, facts)
+
+    settle(order, facts, parts, compute)
+    return {one: facts[one] for one in order}
 
 
-def _facts_of_called(one: Called, facts: dict[Called, Facts], lengths: Lengths, known: dict[Expr, Facts]) -> Facts:
-    if not isinstance(one, Rule):
-        return value_facts(one, facts, lengths)
-    body = one.body
-    return facts[body] if isinstance(body, Value) else _facts_of(body, facts, lengths, known)
-
-
-def _reachable(start: Called, callees: Callable[[Called], Iterator[Called]]) -> tuple[list[Called], bool]:
+def _reachable(start: Rule, callees: Callable[[Called], Iterator[Called]]) -> tuple[list[Called], bool]:
     """Every rule and value, what one calls before it but for circles; and whether there are circles."""
     done: list[Called] = []
     seen: set[Called] = {start}
     finished: set[Called] = set()
-    is_circular = False
+    circular = False
     stack: list[tuple[Called, Iterator[Called]]] = [(start, callees(start))]
     while stack:
         one, following = stack[-1]
@@ -106,12 +105,12 @@ def _reachable(start: Called, callees: Callable[[Called], Iterator[Called]]) -> 
                 seen.add(callee)
                 stack.append((callee, callees(callee)))
                 break
-            is_circular = is_circular or callee not in finished
+            circular |= callee not in finished
         else:
             done.append(one)
             finished.add(one)
             stack.pop()
-    return done, is_circular
+    return done, circular
 
 
 def callees(one: Called) -> Iterator[Called]:
@@ -148,7 +147,7 @@ def called_rules(expr: Expr) -> Iterator[Called]:
                 pending.append(part)
 
 
-def _facts_of(expr: Expr, facts: dict[Called, Facts], lengths: Lengths, known: dict[Expr, Facts]) -> Facts:
+def _facts_of(expr: Expr, facts: Mapping[Any, Facts], lengths: Lengths, known: dict[Any, Facts]) -> Facts:
     found = known.get(expr)
     if found is None:
         checkpoint()
@@ -156,7 +155,7 @@ def _facts_of(expr: Expr, facts: dict[Called, Facts], lengths: Lengths, known: d
     return found
 
 
-def _compute(expr: Expr, facts: dict[Called, Facts], lengths: Lengths, known: dict[Expr, Facts]) -> Facts:
+def _compute(expr: Expr, facts: Mapping[Any, Facts], lengths: Lengths, known: dict[Any, Facts]) -> Facts:
     if isinstance(expr, Literal):
         return Facts(True, not expr.text, literal_tokens(expr.text, lengths))
     if isinstance(expr, ByteSet):

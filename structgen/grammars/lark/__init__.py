@@ -10,11 +10,12 @@
     %import common.WS
     %ignore WS
 
-The `lark` package loads the grammar and makes the tables; what its lexer and its parsers do with a text becomes rules
-over bytes::
+The `lark` package loads the grammar. The tables of its parser and the orders of its lexers are made here as it makes
+them; what lexers and parsers do with a text becomes rules over bytes::
 
     text -> embedded -> loading -> patterns -> scanning -> lexing -> moves -> token_places -> product -> writing
-                                -> lalr, earley -> lists -> machines -------------------------^
+            (runs)     (imports)-> tries -> tables -> rests -> lalr -> uniting -> lists -> machines ----^
+                            (terminal_orders)        -> earley --------------^
 
 An indenter (`indenter`) has line breaks parted after their last line feed (`newlines`); blocks and what lines of theirs
 begin with are rules of `structgen.grammars.indentation`. What took long is kept on disk (`kept`).

@@ -8,14 +8,16 @@ from contextlib import suppress
 from structgen.errors import InvalidRegex, UnsupportedGrammar
 from structgen.grammars.expr import Rule
 from structgen.grammars.lark.earley import earley_grammar, earley_lexers
-from structgen.grammars.lark.embedded import Foreign
+from structgen.grammars.lark.embedded import Embedded, Foreign
 from structgen.grammars.lark.indenter import Lines
 from structgen.grammars.lark.lalr import LalrGrammar
 from structgen.grammars.lark.lexing import Lexing
 from structgen.grammars.lark.lists import with_lists_from_the_right
-from structgen.grammars.lark.loading import Conflict, Loaded, LoadedLalr, load_earley, load_lalr
+from structgen.grammars.lark.loading import LalrParser, Loaded, check_widths, lalr_parser, load
 from structgen.grammars.lark.patterns import Steps
+from structgen.grammars.lark.runs import with_runs
 from structgen.grammars.lark.scanning import Scanner
+from structgen.grammars.lark.tables import Conflict
 from structgen.grammars.lark.token_places import TokenPlaces
 from structgen.grammars.lark.writing import rule_of
 from structgen.grammars.left_recursion import without_left_recursion
@@ -25,54 +27,57 @@ from structgen.grammars.regex.python_parser import parse
 __all__ = ["build_rule"]
 
 
-def build_rule(
-    text: str, start: str, parser: str, name: str, foreign: Mapping[str, Foreign], lines: Lines | None = None
-) -> Rule:
+def build_rule(embedded: Embedded, start: str, parser: str, name: str, lines: Lines | None = None) -> Rule:
     """The rule of the texts that a parser of Lark takes, none of its rules left-recursive; see `compile_lark`.
 
-    ``foreign`` is what stands for terminals that are declared and have no pattern; ``lines`` how indentation is read.
+    ``lines`` is how indentation is read.
     """
+    foreign = embedded.foreign
+    loaded = load(embedded.text, start, name, lines, embedded.runs)
     if lines is not None:
-        rule = _lalr_rule(load_lalr(text, start, name, lines), start, name, foreign)
-        return with_levels(without_left_recursion(rule))
-    return without_left_recursion(_rule(text, start, parser, name, foreign))
+        return with_levels(without_left_recursion(_lalr_rule(lalr_parser(loaded), foreign)))
+    return without_left_recursion(_rule(loaded, parser, foreign))
 
 
-def _rule(text: str, start: str, parser: str, name: str, foreign: Mapping[str, Foreign]) -> Rule:
+def _rule(loaded: Loaded, parser: str, foreign: Mapping[str, Foreign]) -> Rule:
     if parser == "lalr":
-        return _lalr_rule(load_lalr(text, start, name), start, name, foreign)
+        return _lalr_rule(lalr_parser(loaded), foreign)
     if parser == "auto":
         with suppress(Conflict):
-            loaded = load_lalr(text, start, name)
-            if not loaded.lost:
-                return _lalr_rule(loaded, start, name, foreign)
-    return _earley_rule(load_earley(text, start, name), start, name, foreign)
+            its = lalr_parser(loaded)
+            if not its.tables.lost:
+                return _lalr_rule(its, foreign)
+    return _earley_rule(loaded, foreign)
 
 
-def _lalr_rule(loaded: LoadedLalr, start: str, name: str, foreign: Mapping[str, Foreign]) -> Rule:
-    lexing, numbers = _lexing(loaded, name)
+def _lalr_rule(parser: LalrParser, foreign: Mapping[str, Foreign]) -> Rule:
+    loaded = parser.loaded
+    lexing, numbers = _lexing(loaded)
     its_foreign = _numbered(foreign, numbers)
     lines = loaded.lines
     if lines is None:
-        grammar = LalrGrammar(loaded, start, numbers)
+        grammar = LalrGrammar(parser, numbers)
         places = TokenPlaces(lexing, grammar.contexts, grammar.following, its_foreign)
         return rule_of(with_lists_from_the_right(grammar.united(places.groups)), places)
     for role in (lines.indent, lines.dedent):
         if role in numbers:
-            raise UnsupportedGrammar(f"{name}: the terminal {role} has a pattern; an indenter makes it, so %declare it")
+            raise UnsupportedGrammar(
+                f"{loaded.name}: the terminal {role} has a pattern; an indenter makes it, so %declare it"
+            )
         numbers[role] = len(numbers)
-    grammar = LalrGrammar(loaded, start, numbers)
+    grammar = LalrGrammar(parser, numbers)
     newline = numbers.get(lines.newline, -1)
     places = TokenPlaces(lexing, grammar.contexts, grammar.following, its_foreign, newline, lines.tab)
     return rule_of(with_lists_from_the_right(grammar.united(places.groups)), places)
 
 
-def _earley_rule(loaded: Loaded, start: str, name: str, foreign: Mapping[str, Foreign]) -> Rule:
-    lexing, numbers = _lexing(loaded, name)
+def _earley_rule(loaded: Loaded, foreign: Mapping[str, Foreign]) -> Rule:
+    check_widths(loaded, loaded.terminals)
+    lexing, numbers = _lexing(loaded)
     its_foreign = _numbered(foreign, numbers)
     lexers = earley_lexers(loaded, lexing, numbers)
     following = {number: [0] for number in numbers.values()}
-    grammar = with_lists_from_the_right(earley_grammar(loaded, start, numbers))
+    grammar = with_lists_from_the_right(earley_grammar(loaded, loaded.start, numbers))
     return rule_of(grammar, TokenPlaces(lexing, [lexers], following, its_foreign))
 
 
@@ -85,14 +90,14 @@ def _numbered(foreign: Mapping[str, Foreign], numbers: dict[str, int]) -> dict[i
     return found
 
 
-def _lexing(loaded: Loaded, name: str) -> tuple[Lexing, dict[str, int]]:
+def _lexing(loaded: Loaded) -> tuple[Lexing, dict[str, int]]:
     """The terminals, and their numbers by name."""
     steps, entries = Steps(), list[int]()
     names = [terminal.name for terminal in loaded.terminals]
     for number, terminal in enumerate(loaded.terminals):
         try:
-            tree = parse(terminal.pattern.to_regexp())
+            tree = with_runs(parse(terminal.pattern.to_regexp()), loaded.runs)
         except InvalidRegex as error:
-            raise UnsupportedGrammar(f"{name}: the terminal {terminal.name}: {error}") from error
+            raise UnsupportedGrammar(f"{loaded.name}: the terminal {terminal.name}: {error}") from error
         entries.append(steps.add_terminal(terminal.name, number, tree))
     return Lexing(Scanner(steps, names), entries, names), {one: number for number, one in enumerate(names)}

@@ -44,6 +44,10 @@ def compile_lark(
     Rules may hold what Lark's may not. ``<|name|>``, ``<name>`` or ``<[id]>`` is a special token of the vocabulary: a
     symbol of its own and no characters, which ends whatever token is before it. ``%json {...}`` is a JSON value under
     that schema, as `compile_json_schema` has it; it follows a token that its first character could not go on with.
+    Terminals may hold ``%regex {"substring_words": text}``: any words of the text that follow each other there, the
+    most that there are; a word is a run of letters, digits and underscores, of white space, or of other characters.
+    With ``substring_chars`` these are its characters, with ``substring_chunks`` the texts of a list. No word at all
+    will do as well, unless nothing else is in the terminal: Lark takes none that is empty.
 
     What has taken long to compile is kept on disk beside compiled code (in ``$STRUCTGEN_CACHE`` or
     ``~/.cache/structgen``) for this grammar, vocabulary and version; a damaged file is written anew. Grammars that
@@ -96,16 +100,16 @@ def compile_lark(
     if lines is not None and parser == "earley":
         raise InvalidGrammar('a postlex is for Lark\'s LALR parser; leave parser at "auto"')
     try:
-        lark_text, foreign = without_foreign(text, vocabulary, name)
+        embedded = without_foreign(text, vocabulary, name)
 
         def make() -> Rule:
             from structgen.grammars.lark.building import build_rule  # `lark` takes a third of a second to import
 
-            return build_rule(lark_text, start, parser, name, foreign, lines)
+            return build_rule(embedded, start, parser, name, lines)
 
-        if foreign:
+        if embedded.foreign:
             return TokenAutomaton(make(), vocabulary)
-        options: dict[str, object] = {"start": start, "parser": parser, "lines": lines}
-        return through_disk(lark_text, options, vocabulary, make)
+        options: dict[str, object] = {"start": start, "parser": parser, "lines": lines, "runs": embedded.runs}
+        return through_disk(embedded.text, options, vocabulary, make)
     except RecursionError as error:
         raise GrammarLimitExceeded("the grammar is nested too deeply; give its inner groups names") from error

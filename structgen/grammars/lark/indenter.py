@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 from structgen.errors import InvalidGrammar
-
-if TYPE_CHECKING:
-    from lark.indenter import Indenter
 
 __all__ = ["Lines", "lines_of", "plain_postlex"]
 
@@ -28,13 +25,9 @@ class Lines(NamedTuple):
     tab: int
     """Columns that a tab counts for."""
 
-    def as_indenter(self) -> Indenter:
-        """The post-lexer, for Lark."""
-        from lark.indenter import Indenter
-
-        its = (self.newline, list(self.opening), list(self.closing), self.indent, self.dedent, self.tab)
-        kind = cast("type[Indenter]", type("Lines", (Indenter,), dict(zip(_FIELDS, its, strict=True))))
-        return kind()
+    def nesting(self, name: str) -> int:
+        """By how much a terminal changes the number of open brackets."""
+        return (name in self.opening) - (name in self.closing)
 
 
 def plain_postlex(postlex: object) -> Any:

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable
 from importlib.metadata import version
 from pathlib import Path
+from weakref import WeakKeyDictionary
 
 import structgen.grammars
 from structgen._compiled.store import Place, sources_of
@@ -21,11 +22,13 @@ from structgen.grammars.vocabulary import TokenVocabulary
 
 __all__ = ["through_disk"]
 
-_WORTH_KEEPING = 0.05
+_WORTH_KEEPING = 0.01
 """Seconds; what compiles in less is not."""
 
 _OWN_IMPORT = re.compile(r"%import\s*\.")
 """Of a grammar that is no part of `lark`, and may change."""
+
+_fingerprints: WeakKeyDictionary[TokenVocabulary, str] = WeakKeyDictionary()
 
 _OTHERS = ("gbnf", "json_schema", "structural_tag")
 """Folders of front ends that this one does not need where a grammar has nothing foreign in it."""
@@ -65,8 +68,11 @@ def through_disk(
 
 
 def _key_of(text: str, options: dict[str, object], vocabulary: TokenVocabulary) -> str:
+    its = _fingerprints.get(vocabulary)
+    if its is None:
+        its = _fingerprints[vocabulary] = fingerprint(vocabulary)
     digest = hashlib.sha256(_sources())
-    digest.update(json.dumps([text, options, fingerprint(vocabulary)]).encode())
+    digest.update(json.dumps([text, options, its]).encode())
     return digest.hexdigest()[:32]
 
 

@@ -1,239 +1,170 @@
-"""Grammar text in Lark's syntax, loaded by `lark` itself: rules, terminals, and the tables of its LALR(1) parser."""
+"""Grammar text in Lark's syntax, loaded by `lark` itself: rules and terminals, and the LALR(1) parser of them."""
 
 from __future__ import annotations
 
 import re
-from collections import defaultdict
 from collections.abc import Collection, Generator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
-from lark import Lark
-from lark.common import LexerConf, ParserConf
 from lark.exceptions import GrammarError, LarkError, UnexpectedInput, VisitError
 from lark.grammar import Rule as LarkRule
-from lark.lexer import BasicLexer, ContextualLexer, TerminalDef
-from lark.parsers.lalr_analysis import LALR_Analyzer
-from lark.parsers.lalr_parser import LALR_Parser
+from lark.lexer import PatternStr, TerminalDef
 
 from structgen.errors import GrammarLimitExceeded, InvalidGrammar
+from structgen.grammars.lark.imports import loaded_grammar
 from structgen.grammars.lark.indenter import Lines
+from structgen.grammars.lark.runs import Runs, RunSpec, runs_of
+from structgen.grammars.lark.tables import Conflict, Tables, lalr_tables
+from structgen.grammars.lark.terminal_orders import TerminalOrder, TerminalOrders
+from structgen.grammars.lark.tries import Tries
 from structgen.grammars.limits import checked_at_calls, checkpoint
 
-__all__ = ["Conflict", "Loaded", "LoadedLalr", "TerminalOrder", "load_earley", "load_lalr"]
+__all__ = ["LalrParser", "Loaded", "check_widths", "lalr_parser", "load"]
 
 _PLACE = re.compile(r"(?s)(.*?),? at line (\d+),? column (\d+)")
 _NAME = re.compile(r"'(\w+)'")
 
 
-class Conflict(InvalidGrammar):
-    """The grammar is not LALR(1), and Lark does not know how to decide."""
+class Loaded(NamedTuple):
+    """What `lark` has made of a grammar."""
+
+    text: str
+    start: str
+    name: str
+    """For messages, and where imports are looked for."""
+    lines: Lines | None
+    """How indentation is read."""
+    rules: list[LarkRule]
+    """Productions, written out."""
+    terminals: list[TerminalDef]
+    """Those that are used, or ignored, or end lines."""
+    ignored: list[str]
+    """Names of terminals."""
+    runs: Mapping[int, Runs]
+    """What characters of private use stand for in terminals, by code point."""
 
 
-class Loaded:
-    """What `lark` has made of a grammar.
-
-    Parameters
-    ----------
-    lark : Lark
-        The parser.
-
-    Attributes
-    ----------
-    rules : list of lark.grammar.Rule
-        Productions, written out.
-    terminals : list of lark.lexer.TerminalDef
-        Those that are used, or ignored.
-    ignored : list of str
-        Names of terminals.
-    """
-
-    def __init__(self, lark: Lark) -> None:
-        self.rules: list[LarkRule] = list(lark.rules)
-        self.terminals: list[TerminalDef] = list(lark.terminals)
-        self.ignored: list[str] = [str(name) for name in lark.ignore_tokens]
-
-
-class _Parser(LALR_Parser):
-    """Lark's parser, which remembers the conflicts that Lark has decided.
+class LalrParser:
+    """Lark's LALR(1) parser of a grammar, with its contextual lexer.
 
     Attributes
     ----------
-    lost : dict
-        Of a state and a rule that could end there, the terminals before which Lark reads on, or ends another rule.
+    loaded : Loaded
+        The grammar.
+    tries : Tries
+        Its productions.
+    tables : Tables
+        What the parser does.
     """
 
-    def __init__(self, parser_conf: ParserConf, debug: bool = False, strict: bool = False) -> None:
-        checkpoint()
-        analyzer = LALR_Analyzer(parser_conf, debug=debug, strict=strict)
-        analyzer.compute_lalr()
-        self.table = self._parse_table = analyzer.parse_table  # the latter is where Lark looks for it
-        numbers = {
-            state: number for number, state in enumerate({state.closure: None for state in analyzer.lr0_itemsets})
-        }
-        self.lost: defaultdict[tuple[int, LarkRule], set[str]] = defaultdict(set)
-        for state in analyzer.lr0_itemsets:
-            actions = cast("Any", self.table).states[numbers[state.closure]]
-            for symbol, rules in state.lookaheads.items():
-                for rule in rules:
-                    if actions[symbol.name][1] != rule:
-                        self.lost[numbers[state.closure], rule].add(symbol.name)
-
-
-class _Lexers(ContextualLexer):
-    """Lark's contextual lexer, its terminals checked once and not in each context."""
-
-    def __init__(
-        self, conf: LexerConf, states: dict[int, Collection[str]], always_accept: Collection[str] = ()
-    ) -> None:
-        taken = {name for accepts in states.values() for name in accepts}.union(conf.ignore, always_accept)
-        for terminal in conf.terminals:
-            if terminal.name in taken:
-                _check_width(terminal)
-        conf.skip_validation = True
-        super().__init__(conf, states, always_accept)
-
-
-@dataclass(frozen=True, eq=False)
-class TerminalOrder:
-    """What one of Lark's lexers tries. Told apart by identity.
-
-    Attributes
-    ----------
-    names : tuple of str
-        The terminals, in order.
-    spellings : mapping
-        Of some of them, in order, the terminals that a token is instead where it is just their text: keywords.
-    """
-
-    names: tuple[str, ...]
-    spellings: Mapping[str, tuple[str, ...]]
-
-    @classmethod
-    def of(cls, lexer: BasicLexer) -> TerminalOrder:
-        """That of ``lexer``."""
-        terminals = cast("list[TerminalDef]", lexer.scanner.terminals)
-        callbacks: dict[str, Any] = lexer.callback
-        spellings = {
-            name: tuple(terminal.name for terminal in callback.scanner.terminals)
-            for name, callback in callbacks.items()
-        }
-        return cls(tuple(terminal.name for terminal in terminals), spellings)
-
-
-class LoadedLalr(Loaded):
-    """A grammar with its LALR(1) parser.
-
-    Attributes
-    ----------
-    actions : dict
-        Of each state of the parser, by the name of a symbol, what is done: ``(kind, state or rule)``.
-    first : int
-        The state where a text begins.
-    lost : dict
-        Of a state and a rule that could end there, the terminals before which it does not: those of conflicts, which
-        Lark decides for reading on, or for the rule of higher priority. Empty where the grammar is LALR(1).
-    lines : Lines or None
-        How indentation is read.
-    """
-
-    def __init__(
-        self, lark: Lark, start: str, parser: _Parser, lexers: _Lexers, name: str, lines: Lines | None
-    ) -> None:
-        super().__init__(lark)
-        self.lines = lines
-        table = cast("Any", parser.table)
-        self.actions: dict[int, dict[str, tuple[Any, Any]]] = table.states
-        self.first: int = table.start_states[start]
-        self.lost: dict[tuple[int, LarkRule], set[str]] = dict(parser.lost)
-        self._lexers, self._name = cast("dict[int, BasicLexer]", lexers.lexers), name
-        self._orders: dict[BasicLexer, TerminalOrder] = {}
+    def __init__(self, loaded: Loaded, tries: Tries, tables: Tables, always: Collection[str]) -> None:
+        self.loaded, self.tries, self.tables = loaded, tries, tables
+        self._orders = TerminalOrders(loaded.terminals, always, loaded.runs.values())
+        self._by_accepts: dict[int, TerminalOrder] = {}
 
     def order(self, state: int) -> TerminalOrder:
-        """What the lexer of a state tries; states whose lexers take the same share it.
+        """What the lexer of a state tries.
 
         Raises
         ------
         InvalidGrammar
             Python's `re` does not take the terminals together.
         """
-        lexer = self._lexers[state]
-        if lexer not in self._orders:
+        accepts = self.tables.accepts[state]
+        if accepts not in self._by_accepts:
             try:
-                self._orders[lexer] = TerminalOrder.of(lexer)
-            except re.error as error:
-                raise InvalidGrammar(f"{self._name}: the terminals cannot be tried together: {error}") from error
-        return self._orders[lexer]
+                self._by_accepts[accepts] = self._orders.order(self.tries.names_of(accepts))
+            except InvalidGrammar as error:
+                raise InvalidGrammar(f"{self.loaded.name}: {error}") from error
+        return self._by_accepts[accepts]
 
 
-def load_lalr(text: str, start: str, name: str, lines: Lines | None = None) -> LoadedLalr:
-    """Load a grammar for Lark's LALR(1) parser and contextual lexer, with an indenter where there are ``lines``.
+def load(
+    text: str, start: str, name: str, lines: Lines | None = None, runs: Mapping[str, RunSpec] | None = None
+) -> Loaded:
+    """Load a grammar.
+
+    Parameters
+    ----------
+    text : str
+        The grammar.
+    start : str
+        The rule that a text must match.
+    name : str
+        Of the grammar, for messages; imports are looked for in its folder.
+    lines : Lines, optional
+        How indentation is read.
+    runs : mapping, optional
+        What characters of private use stand for in terminals.
 
     Raises
     ------
     InvalidGrammar
         The grammar is malformed, with its name, line and column.
+    """
+    stand_ins = {ord(char): runs_of(spec, char) for char, spec in (runs or {}).items()}
+    with _reading(name, text):
+        grammar = loaded_grammar(text, name)
+        terminals, rules, ignored = cast("Any", grammar).compile([start], set() if lines is None else {lines.newline})
+        for terminal in terminals:
+            _check(terminal)
+        _check_rules(rules, start)
+    return Loaded(text, start, name, lines, rules, terminals, [str(one) for one in ignored], stand_ins)
+
+
+def lalr_parser(loaded: Loaded) -> LalrParser:
+    """The parser that Lark makes with ``parser="lalr"``.
+
+    Raises
+    ------
+    InvalidGrammar
+        A terminal may be empty.
     Conflict
-        It is not LALR(1), and Lark does not decide for one way to read it; the message names the rules.
+        The grammar is not LALR(1), and Lark does not decide for one way to read it; the message names the rules.
     """
-    parsers: list[_Parser] = []
-    lexers: list[_Lexers] = []
-
-    def parser(*args: Any, **kwargs: Any) -> _Parser:
-        parsers.append(_Parser(*args, **kwargs))
-        return parsers[0]
-
-    def lexer(*args: Any, **kwargs: Any) -> _Lexers:
-        lexers.append(_Lexers(*args, **kwargs))
-        return lexers[0]
-
-    plugins = {"LALR_Parser": parser, "ContextualLexer": lexer}
-    with _reading(name, text):
-        lark = Lark(
-            text,
-            start=start,
-            source_path=name,
-            parser="lalr",
-            edit_terminals=_check,
-            postlex=None if lines is None else lines.as_indenter(),
-            _plugins=plugins,
-        )
-    return LoadedLalr(lark, start, parsers[0], lexers[0], name, lines)
+    tries = Tries(loaded.rules, loaded.start)
+    try:
+        tables = lalr_tables(tries)
+    except Conflict as error:
+        raise Conflict(f"{loaded.name}: not LALR(1): {error}") from error
+    always = [*loaded.ignored, *([] if loaded.lines is None else [loaded.lines.newline])]
+    accepted = {name for accepts in set(tables.accepts) for name in tries.names_of(accepts)}.union(always)
+    check_widths(loaded, [one for one in loaded.terminals if one.name in accepted])
+    return LalrParser(loaded, tries, tables, always)
 
 
-def load_earley(text: str, start: str, name: str) -> Loaded:
-    """Load a grammar for Lark's Earley parser with ``lexer="dynamic_complete"``.
+def check_widths(loaded: Loaded, terminals: list[TerminalDef]) -> None:
+    """Refuse terminals that may be empty.
 
     Raises
     ------
     InvalidGrammar
-        The grammar is malformed, with its name, line and column.
+        The first of them.
     """
-    with _reading(name, text):
-        lark = Lark(
-            text, start=start, source_path=name, parser="earley", lexer="dynamic_complete", edit_terminals=_check_both
-        )
-    return Loaded(lark)
+    with _reading(loaded.name, loaded.text):
+        for terminal in terminals:
+            if terminal.pattern.min_width == 0:
+                raise InvalidGrammar(f"the terminal '{terminal.user_repr()}' may be empty, which Lark does not take")
 
 
 def _check(terminal: TerminalDef) -> None:
     """Refuse a terminal that is no pattern."""
     checkpoint()
+    if isinstance(terminal.pattern, PatternStr):
+        return
     try:
         re.compile(terminal.pattern.to_regexp())
     except re.error as error:
         raise InvalidGrammar(f"the terminal '{terminal.user_repr()}' is malformed: {error}") from error
 
 
-def _check_width(terminal: TerminalDef) -> None:
-    if terminal.pattern.min_width == 0:
-        raise InvalidGrammar(f"the terminal '{terminal.user_repr()}' may be empty, which Lark does not take")
-
-
-def _check_both(terminal: TerminalDef) -> None:
-    _check(terminal)
-    _check_width(terminal)
+def _check_rules(rules: list[LarkRule], start: str) -> None:
+    """Refuse nonterminals without a production."""
+    known = {rule.origin.name for rule in rules}
+    for name in (*(one.name for rule in rules for one in rule.expansion if not one.is_term), start):
+        if name not in known:
+            raise InvalidGrammar(f"Using an undefined rule: NonTerminal('{name}')")
 
 
 @contextmanager
@@ -254,8 +185,6 @@ def _reading(name: str, text: str) -> Generator[None]:
     except UnexpectedInput as error:
         raise InvalidGrammar(f"{name}, line {error.line}, column {error.column}: {_what(error)}") from error
     except GrammarError as error:
-        if "Reduce/Reduce" in str(error):
-            raise Conflict(f"{name}: not LALR(1): {' '.join(str(error).split())}") from error
         raise _invalid(str(error), name, text) from error
     except (LarkError, re.error, OSError, ValueError, TypeError, AssertionError) as error:  # `lark` raises them all
         raise _invalid(str(error) or type(error).__name__, name, text) from error

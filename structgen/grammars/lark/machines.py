@@ -160,7 +160,11 @@ class Machines:
             steps = self.steps[state]
             return self.accepting[state], frozenset((part, classes[after]) for part, after in steps.items())
 
-        classes = alike(len(self.steps), signature)
+        before: list[list[int]] = [[] for _ in self.steps]
+        for state, steps in enumerate(self.steps):
+            for after in steps.values():
+                before[after].append(state)
+        classes = alike(len(self.steps), signature, before)
         first = {one: state for state, one in reversed(list(enumerate(classes)))}
         kept = [first[one] for one in range(len(first))]
         self.steps = [{part: classes[after] for part, after in self.steps[state].items()} for state in kept]

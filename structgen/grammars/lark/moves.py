@@ -158,7 +158,12 @@ def _alike(table: Table) -> dict[Spot, int]:
         found = frozenset((terminal, texts, context, classes[to]) for terminal, texts, context, to in reads)
         return spots[thing - count][1].ever, found
 
-    return dict(zip(spots, alike(2 * count, signature), strict=False))
+    users: list[list[int]] = [[] for _ in range(2 * count)]
+    for number, its in enumerate(moves):
+        users[count + number].append(number)
+        for terminal, _, _, to in its:
+            users[to].append(number if terminal == IGNORED else count + number)
+    return dict(zip(spots, alike(2 * count, signature, users), strict=False))
 
 
 def _grouped(ways: Mapping[Spot, _Ways], count: int) -> list[int]:

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from structgen.errors import GrammarLimitExceeded, UnsupportedGrammar
 from structgen.grammars.charset import ALL, NEWLINE, NONE, CharSet
+from structgen.grammars.lark.runs import Runs
 from structgen.grammars.limits import checkpoint
 from structgen.grammars.regex.syntax import Alternatives, Anchor, Characters, Concatenation, Look, Node, Place, Repeat
 
@@ -99,6 +100,8 @@ class Steps:
             return self._anchor(node, then)
         if isinstance(node, Look):
             return self._back(node, then) if node.back else self._ahead(node.body, then, node.negated)
+        if isinstance(node, Runs):
+            return self._runs(node, then)
         raise TypeError(f"no such node: {node!r}")
 
     def _repeat(self, node: Repeat, then: int) -> int:
@@ -119,6 +122,15 @@ class Steps:
         after = (then, inner) if node.lazy else (inner, then)
         self.steps[loop] = self.steps[loop]._replace(after=after)
         return loop
+
+    def _runs(self, node: Runs, then: int) -> int:
+        """A run goes on as long as it can."""
+        firsts = [self._add(SPLIT, 0) for _ in node.rows]
+        for first, row, ends in zip(firsts, node.rows, node.ends, strict=True):
+            sets = {char: self._set(CharSet.single(ord(char))) for char in row}
+            ways = [self._add(CHARACTERS, sets[char], firsts[after]) for char, after in row.items()]
+            self.steps[first] = self.steps[first]._replace(after=(*ways, then) if ends else tuple(ways))
+        return firsts[0]
 
     def _back(self, node: Look, then: int) -> int:
         members = _only_character(node.body)

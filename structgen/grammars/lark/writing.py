@@ -113,8 +113,12 @@ class _Table:
         starts = [(machines.starts[leader], begin) for one, begin in writer.product.ends if one == leader]
         nodes = self._live(starts)
         self._numbers = {node: number for number, node in enumerate(nodes)}
-        moves = [self._numbered(writer.moves(node)) for node in nodes]
-        ends = [self._ends(node) for node in nodes]
+        self._moves = moves = [self._numbered(writer.moves(node)) for node in nodes]
+        self._ends = ends = [self._is_target(node) for node in nodes]
+        before: list[list[int]] = [[] for _ in nodes]
+        for node, its in enumerate(moves):
+            for after in (one[-1] for ways in its for one in ways):
+                before[after].append(node)
 
         def signature(node: int, classes: Sequence[int]) -> object:
             reads, calls, blocks = moves[node]
@@ -125,13 +129,14 @@ class _Table:
                 frozenset((block, classes[after]) for block, after in blocks),
             )
 
-        self._classes = alike(len(nodes), signature)
-        self._members: dict[int, Node] = {}
-        for node, its in zip(nodes, self._classes, strict=True):
+        self._classes = alike(len(nodes), signature, before)
+        self._members: dict[int, int] = {}
+        for node, its in enumerate(self._classes):
             self._members.setdefault(its, node)
+        self._names = [machines.names[state] for state, _ in nodes]
         self._rests: dict[int, Expr] = {}
 
-    def _ends(self, node: Node) -> bool:
+    def _is_target(self, node: Node) -> bool:
         return self._accepting[node[0]] and node[1] in self._targets
 
     def _numbered(
@@ -156,7 +161,7 @@ class _Table:
                     before[after] = []
                     pending.append(after)
                 before[after].append(node)
-        live = dict.fromkeys(node for node in before if self._ends(node))
+        live = dict.fromkeys(node for node in before if self._is_target(node))
         pending = list(live)
         while pending:
             new = [one for one in before[pending.pop()] if one not in live]
@@ -172,32 +177,32 @@ class _Table:
     def _rest(self, its: int, around: str) -> Expr:
         """A rule, but where there is only one way and it goes on with what is being read ``around`` it."""
         node = self._members[its]
-        name = self._writer.product.machines.names[node[0]]
+        name = self._names[node]
         if its not in self._rests:
             if name == around and self._ways(node) == 1:
                 return self._body(node)
             self._rests[its] = EPSILON if self._is_end(node) else call(Rule(name, lambda: self._body(node)))
         return self._rests[its]
 
-    def _is_end(self, node: Node) -> bool:
-        return self._ends(node) and self._ways(node) == 1
+    def _is_end(self, node: int) -> bool:
+        return self._ends[node] and self._ways(node) == 1
 
-    def _ways(self, node: Node) -> int:
-        reads, calls, blocks = self._numbered(self._writer.moves(node))
+    def _ways(self, node: int) -> int:
+        reads, calls, blocks = self._moves[node]
         ways = len(reads) + len({(entry, self._classes[after]) for entry, _, after in calls}) + len(blocks)
-        return ways + self._ends(node)
+        return ways + self._ends[node]
 
-    def _body(self, node: Node) -> Expr:
+    def _body(self, node: int) -> Expr:
         """What is matched from a node on, written out up to what is left after its first parts."""
-        reads, calls, blocks = self._numbered(self._writer.moves(node))
+        reads, calls, blocks = self._moves[node]
         after_reads: defaultdict[int, list[Expr]] = defaultdict(list)
         for one, after in reads:
             after_reads[self._classes[after]].append(one)
         ends_of: defaultdict[tuple[Entry, int], set[Place]] = defaultdict(set)
         for entry, end, after in calls:
             ends_of[entry, self._classes[after]].add(end)
-        ways = [EPSILON] if self._ends(node) else []
-        name = self._writer.product.machines.names[node[0]]
+        ways = [EPSILON] if self._ends[node] else []
+        name = self._names[node]
         ways += [sequence(alternation(*its), self._rest(then, name)) for then, its in after_reads.items()]
         for (entry, then), ends in ends_of.items():
             ways.append(sequence(self._writer.call(entry, frozenset(ends)), self._rest(then, name)))
