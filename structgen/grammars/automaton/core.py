@@ -154,13 +154,8 @@ class StackAutomaton:
         self.start = self._run(lambda memory: start_set(memory, 0))
 
     def _allow_rule_interiors(self) -> None:
-        """Have masks made of the interiors of rules, where these are made of terminals and none has JSON in it.
-
-        Where bytes are what rules are made of, such as characters that a pattern repeats, nearly every state would
-        have an interior as large as the vocabulary.
-        """
-        kinds = set(map(type, self._facts))
-        if Regular not in kinds or not kinds <= {Rule, Regular, Landing, Indented}:
+        """Have masks made of the interiors of rules, where none of them has JSON in it."""
+        if not all(isinstance(one, (Rule, Regular, Landing, Indented)) for one in self._facts):
             return
         if any(isinstance(one, (Landing, Indented)) for one in self._facts):
             write_columns(self._tables, self._growth.make_room)
