@@ -326,7 +326,7 @@ class TokenAutomaton:
 
 def _has_room(generation: _Generation) -> bool:
     stacks = generation.stacks
-    return stacks.passing_bytes <= generation.full_bytes and stacks.states <= generation.full_states
+    return stacks.nbytes <= generation.full_bytes and stacks.states <= generation.full_states
 
 
 def _first(*values: int | None) -> int:

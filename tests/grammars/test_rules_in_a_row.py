@@ -77,7 +77,7 @@ def test_an_interior_of_a_store_that_has_gone_is_not_made():
         matcher.fill_mask(matcher.start, np.empty(matcher._words, np.int32))
         used, generation = store._used, store.generation
         trie = used - 1
-        store.add(matcher._stacks._tables.address, generation - 1, (3, 0, trie, 0, 2))
+        store.add(matcher._stacks._tables.address, generation - 1, 3, 0, trie, 0, 2)
         assert store._used == used
 
 

@@ -15,23 +15,18 @@ import numpy as np
 from structgen.grammars.automaton.facts import Called, Facts, Lengths
 from structgen.grammars.automaton.growing_tables import Tables
 from structgen.grammars.automaton.tables import (
-    C_MISSED,
-    C_OPEN_COLUMN,
     CALLS,
     F_BYTES,
     F_CALLS,
     F_COLUMN,
     F_FINAL,
-    F_TOKENS,
     FAR,
     L_BACK,
     L_RULE,
-    MISSED_COLUMN,
     N_CALLS,
     N_ROWS,
     N_STATES,
     NO_STATE,
-    OPEN_COLUMN,
     S_CALL_COUNT,
     S_CALLS,
     S_COLUMN,
@@ -46,7 +41,7 @@ from structgen.grammars.byte_dfa import ByteDfa
 from structgen.grammars.expr import Rule
 from structgen.grammars.indentation import MAX_COLUMN, Grid, Indented, Landing, grid_of
 
-__all__ = ["indented_facts", "landing_facts", "write_columns", "write_indented", "write_landing"]
+__all__ = ["indented_facts", "landing_facts", "write_indented", "write_landing"]
 
 _MakeRoom = Callable[[int, int], None]
 
@@ -104,23 +99,6 @@ def write_indented(
     called = {state: body for state, body in called.items() if body}
     _write_calls(tables, make_room, first, called, columns, held, number_of)
     return first + MAX_COLUMN
-
-
-def write_columns(tables: Tables, make_room: _MakeRoom) -> None:
-    """Write the states that hold a column and are no block's: one for each, then `OPEN_COLUMN`; and `C_MISSED`."""
-    columns = [*range(MAX_COLUMN + 1), OPEN_COLUMN, MISSED_COLUMN]
-    first, row = tables.count(N_STATES), tables.count(N_ROWS)
-    make_room(STATES, first + len(columns))
-    make_room(TRANSITIONS, row + 1)
-    tables.set_count(N_ROWS, row + 1)  # first: rows that are written are counted
-    tables[TRANSITIONS][row].fill(NO_STATE)
-    states = tables[STATES][first : first + len(columns)]
-    states[:] = 0
-    states[:, S_COLUMN], states[:, S_FLAGS], states[:, S_ROW], states[:, S_DISTANCE] = columns, F_COLUMN, row, FAR
-    states[-1, S_FLAGS] = F_COLUMN | F_TOKENS  # a closed set holds it
-    tables.set_count(N_STATES, first + len(columns))
-    tables.set_count(C_OPEN_COLUMN, first + MAX_COLUMN + 1)
-    tables.set_count(C_MISSED, first + MAX_COLUMN + 2)
 
 
 def _body(value: Indented, grid: Grid, column: int, facts: Mapping[Called, Facts]) -> Rule | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Callable
-from functools import cached_property, partial
+from functools import cached_property
 from typing import NamedTuple, TypeVar
 
 import numpy as np
@@ -14,7 +14,6 @@ from structgen.errors import EmptyLanguage, GrammarLimitExceeded
 from structgen.grammars.automaton import walk
 from structgen.grammars.automaton._jit import Int32Array, Int32Table, Int64Array, UInt8Array
 from structgen.grammars.automaton.analysis import analyse, callees
-from structgen.grammars.automaton.blocks import write_columns
 from structgen.grammars.automaton.facts import Called, Facts, Lengths
 from structgen.grammars.automaton.fill import advance_token, fill_mask, fill_mask_within, fill_masks
 from structgen.grammars.automaton.growing_tables import Tables
@@ -28,8 +27,6 @@ from structgen.grammars.automaton.tables import (
     C_DONE,
     C_FILLED,
     C_GENERATION,
-    C_NESTED,
-    C_RULE_LEAF,
     C_WALKS,
     C_WANTED_KEYS,
     C_WANTED_LEAF,
@@ -41,11 +38,9 @@ from structgen.grammars.automaton.tables import (
     F_FRAME,
     I_STATE,
     ITEMS,
-    N_ITEMS,
     N_REGISTERS,
     N_RULES,
     N_SETS,
-    N_WANTED,
     NOTHING,
     Q_COUNT,
     Q_DISTANCE,
@@ -57,27 +52,17 @@ from structgen.grammars.automaton.tables import (
     S_RULE,
     SETS,
     STATES,
-    TRANSITIONS,
-    WANTED,
     InteriorWanted,
     KeysWanted,
     OutOfRoom,
     RuleWanted,
 )
 from structgen.grammars.expr import Expr, Rule
-from structgen.grammars.indentation import Indented, Landing
-from structgen.grammars.values import Regular
 
 __all__ = ["Size", "StackAutomaton"]
 
 _MOST_BEGINNINGS = 4
 """Of the store of interiors, for one mask; threads that fill it at once may be the cause too."""
-
-_MANY_ROWS = 1 << 12
-"""Of transitions; fewer are soon written."""
-
-_MOST_PASSING = 1 << 8
-"""So many sets that interiors were made with are not forgotten."""
 
 _Result = TypeVar("_Result")
 
@@ -150,16 +135,7 @@ class StackAutomaton:
         self._growth = Growth(self._tables, max_bytes)
         self._book = RuleBook(start, self._facts, self._tables, self._growth, lengths, interiors, base.book)
         self._book.lower_ahead()
-        self._allow_rule_interiors()
         self.start = self._run(lambda memory: start_set(memory, 0))
-
-    def _allow_rule_interiors(self) -> None:
-        """Have masks made of the interiors of rules, where none of them has JSON in it."""
-        if not all(isinstance(one, (Rule, Regular, Landing, Indented)) for one in self._facts):
-            return
-        if any(isinstance(one, (Landing, Indented)) for one in self._facts):
-            write_columns(self._tables, self._growth.make_room)
-        self._tables.set_count(C_RULE_LEAF, self._interiors.own_leaf())
 
     def renewed(self) -> StackAutomaton:
         """The automaton of the same grammar with empty tables."""
@@ -179,12 +155,6 @@ class StackAutomaton:
     def nbytes(self) -> int:
         """Bytes of the tables."""
         return self._tables.nbytes
-
-    @property
-    def passing_bytes(self) -> int:
-        """As `nbytes`, but for the transitions of many rules, which would soon be there again."""
-        rows, columns = self._tables[TRANSITIONS].shape
-        return self.nbytes - (4 * rows * columns if rows > _MANY_ROWS else 0)
 
     @property
     def states(self) -> int:
@@ -340,27 +310,10 @@ class StackAutomaton:
         elif isinstance(wanted, KeysWanted):
             self._extend(count(C_WANTED_KEYS), count(C_WANTED_SPELLING))
         else:
-            self._compute_interiors()
-
-    def _compute_interiors(self) -> None:
-        """Compute the interior, or those of rules, that a mask or another interior wants."""
-        count = self._tables.count
-        leaf, trie, node, state = (count(C_WANTED_LEAF + place) for place in range(4))
-        variant, generation = count(C_WANTED_VARIANT) | count(C_WANTED_VARIANT_2) << 31, count(C_GENERATION)
-        own, nested, sets, items = count(C_RULE_LEAF), count(C_NESTED), count(N_SETS), count(N_ITEMS)
-        wanted = [(leaf, variant, trie, node, state)]
-        if not state:
-            wanted = [(own, *row) for row in self._tables[WANTED][: count(N_WANTED)].tolist()]
-        self._tables.set_count(C_NESTED, nested + 1)
-        try:
-            for one in wanted:
-                add = partial(self._interiors.add, generation=generation, place=one, for_rules=own != 0)
-                self._run(add)
-        finally:
-            self._tables.set_count(C_NESTED, nested)
-        if nested == 0 and count(N_SETS) - sets > _MOST_PASSING:
-            self._growth.forget_sets(sets, items)
-        self._count_beginnings(generation)
+            leaf, trie, node, state = (count(C_WANTED_LEAF + place) for place in range(4))
+            variant, generation = count(C_WANTED_VARIANT) | count(C_WANTED_VARIANT_2) << 31, count(C_GENERATION)
+            self._run(lambda memory: self._interiors.add(memory, generation, leaf, variant, trie, node, state))
+            self._count_beginnings(generation)
 
     def _count_beginnings(self, generation: int) -> None:
         """See to it that no mask has the store of interiors begin anew time and again.

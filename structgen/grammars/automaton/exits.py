@@ -41,14 +41,9 @@ from structgen.grammars.automaton.stretches import LOOPS, stretch
 from structgen.grammars.automaton.tables import NO_STATE
 
 __all__ = [
-    "COUNT_EXITS",
     "COUNT_GROUPS",
-    "COUNT_INSIDE",
-    "COUNT_TOKENS",
     "DONE",
-    "EXIT_CHILD",
     "EXIT_COLUMNS",
-    "EXIT_TOKENS",
     "MOST_LABELS",
     "TOO_WIDE",
     "add_exits",
@@ -60,7 +55,6 @@ __all__ = [
     "flatten",
     "group_of",
     "key_size",
-    "read_tokens",
     "write_key",
     "write_mask",
 ]
@@ -271,27 +265,6 @@ def collect(
     return DONE
 
 
-@inner
-def _queue_children(exits: Int32Table, child: int, queue: Int32Array, count: int) -> int:
-    """Queue siblings in the order of their bytes, so that equal tries lie alike; returns how many there are then."""
-    first, end = count, count
-    while child:
-        queue[end] = child
-        end += 1
-        child = int64(exits[child, EXIT_SIBLING])
-    for place in range((end - first) // 2):  # they come in the opposite order, mostly
-        one = int64(queue[first + place])
-        queue[first + place] = queue[end - 1 - place]
-        queue[end - 1 - place] = one
-    for place in range(first, end):
-        one, hole = int64(queue[place]), place
-        while hole > first and exits[int64(queue[hole - 1]), EXIT_BYTE] > exits[one, EXIT_BYTE]:
-            queue[hole] = queue[hole - 1]
-            hole -= 1
-        queue[hole] = one
-    return end
-
-
 @compiled
 def flatten(
     exits: Int32Table,
@@ -323,7 +296,11 @@ def flatten(
                 if len(seen):
                     seen[token] = node + 1
             entry = int64(lists[entry, 1])
-        count = _queue_children(exits, int64(exits[one, EXIT_CHILD]), queue, count)
+        child = int64(exits[one, EXIT_CHILD])
+        while child:
+            queue[count] = child
+            count += 1
+            child = int64(exits[child, EXIT_SIBLING])
         node += 1
     firsts[count], children[count] = used, count
     counts[0], counts[1] = count, used
@@ -367,24 +344,6 @@ def exit_roots(exits: Int32Table, roots: Int64Array, count: int) -> None:
         while one and exits[one, EXIT_BYTE] != 256 * (group + 1) + 255:
             one = int64(exits[one, EXIT_SIBLING])
         roots[group] = one
-
-
-@compiled
-def read_tokens(row: Int32Array, tokens: Int32Array) -> int:
-    """Write the tokens of a mask, while there is room for them; returns how many they are, or one more."""
-    count = 0
-    for word in range(len(row)):
-        if count > len(tokens):
-            break
-        bits, token = int64(row[word]) & 0xFFFFFFFF, 32 * word
-        while bits:
-            if bits & 1:
-                if count < len(tokens):
-                    tokens[count] = token
-                count += 1
-            bits >>= 1
-            token += 1
-    return count
 
 
 @compiled

@@ -8,13 +8,12 @@ from structgen.grammars.automaton.frames import rehash_frames
 from structgen.grammars.automaton.growing_tables import Tables
 from structgen.grammars.automaton.registers import rehash_registers
 from structgen.grammars.automaton.spellings import rehash_extensions, rehash_spellings
-from structgen.grammars.automaton.stack_sets import drop_sets, rehash_sets
+from structgen.grammars.automaton.stack_sets import rehash_sets
 from structgen.grammars.automaton.string_records import rehash_strings
 from structgen.grammars.automaton.tables import (
     EXTENSIONS,
     LINKS,
     MEMO,
-    N_ITEMS,
     N_LINKS,
     N_MEMO,
     RECORDS,
@@ -69,12 +68,6 @@ class Growth:
             rehash(self._tables.address)
         if table in _CACHES:
             self._tables.set_count(_CACHES[table], 0)
-
-    def forget_sets(self, sets: int, items: int) -> None:
-        """Forget all sets but so many, the first, which have so many items; nothing may refer to them."""
-        tables = self._tables
-        drop_sets(tables.address, sets)
-        tables.set_count(N_ITEMS, items)
 
     def make_room(self, table: int, rows: int) -> None:
         """Grow ``table`` unless it has ``rows`` rows."""

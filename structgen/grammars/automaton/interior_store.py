@@ -10,12 +10,9 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from structgen.grammars.automaton._jit import Int32Array, Int32Table, Int64Array, Memory, UInt8Array
+from structgen.grammars.automaton._jit import Int32Array, Int32Table, Memory, UInt8Array
 from structgen.grammars.automaton.exits import (
-    COUNT_EXITS,
     COUNT_GROUPS,
-    COUNT_INSIDE,
-    COUNT_TOKENS,
     DONE,
     EXIT_COLUMNS,
     MOST_LABELS,
@@ -24,18 +21,9 @@ from structgen.grammars.automaton.exits import (
     exit_roots,
     flatten,
     key_size,
-    read_tokens,
     write_key,
 )
-from structgen.grammars.automaton.interior_entries import (
-    LISTED,
-    Exits,
-    Interior,
-    Known,
-    Rings,
-    RuleInterior,
-    RuleInteriors,
-)
+from structgen.grammars.automaton.interior_entries import Exits, Interior, Rings
 from structgen.grammars.automaton.interiors import (
     CHILD,
     E_EXITS,
@@ -59,9 +47,7 @@ from structgen.grammars.automaton.interiors import (
     H_WORDS,
     HEADER,
     ROOT,
-    RULE_STATE,
 )
-from structgen.grammars.automaton.jobs import UNKNOWN
 from structgen.grammars.automaton.kinds import (
     Kinds,
     is_between,
@@ -74,7 +60,6 @@ from structgen.grammars.automaton.kinds import (
 from structgen.grammars.automaton.leaves import ANY_STRING, LEAVES
 from structgen.grammars.automaton.projections import Projection, project
 from structgen.grammars.automaton.rings import collect_rings, leaf_within, ring_of
-from structgen.grammars.automaton.rule_interiors import collect_rule, join_leftovers
 from structgen.grammars.automaton.walk import Trie
 from structgen.grammars.byte_dfa import ByteDfa
 from structgen.grammars.char_dfa import CharDfa
@@ -95,9 +80,9 @@ class _TooWide(Exception):
     """A walk would take long."""
 
 
-_MAX_BYTES, _MASKS = 64 << 20, 4096
+_MAX_BYTES, _MASKS = 32 << 20, 1024
 """Limits on the interiors; so many masks of their tokens."""
-_HASH_ROWS = 1 << 17
+_HASH_ROWS = 1 << 14
 _MOST_KEY_LEAVES = 1 << 12
 _MOST_PROJECTIONS, _MOST_KINDS = 40, 1 << 10
 _NARROW, _ANY_NUMBER = 1 << 12, 1 << 60
@@ -179,17 +164,14 @@ class InteriorStore:
         spanning = trie.spans, trie.members, trie.elements
         header[H_SPANS], header[H_SPAN_COUNT : H_ELEMENT_COUNT + 1] = HEADER + 256 + len(ends), [*map(len, spanning)]
         header[H_HASH], header[H_HASH_ROWS] = header[H_SPANS] + sum(map(len, spanning)), _HASH_ROWS
-        return np.concatenate([header, first_nodes, np.array(ends, np.int32), *spanning])
+        return np.concatenate(
+            [header, first_nodes, np.array(ends, np.int32), *spanning, np.zeros(_HASH_ROWS, np.int32)]
+        )
 
     @property
     def nbytes(self) -> int:
         """Bytes of the interiors."""
         return 4 * self._used
-
-    @property
-    def leaves(self) -> int:
-        """How many leaves are known that several automata may share."""
-        return len(self._leaves)
 
     def key_leaf(self, others: tuple[Language, ...]) -> int:
         """The number of the leaf of undeclared keys in these languages."""
@@ -211,29 +193,18 @@ class InteriorStore:
                 self._leaf_count += 1
             return number
 
-    def own_leaf(self) -> int:
-        """The number of a leaf that nobody else asks for."""
-        with self._lock:
-            self._leaf_count += 1
-            return self._leaf_count - 1
-
     @property
     def generation(self) -> int:
         """How often it has begun anew."""
         return int(self._memory[H_GENERATION])
 
-    def add(
-        self, tables: Memory, generation: int, place: tuple[int, int, int, int, int], *, for_rules: bool = False
-    ) -> None:
-        """Compute an interior; the caller holds the lock of ``tables``.
+    def add(self, tables: Memory, generation: int, leaf: int, variant: int, trie: int, node: int, state: int) -> None:
+        """Compute the interior of ``state`` below ``node``; the caller holds the lock of ``tables``.
 
-        ``place`` is its leaf, variant, trie, node and state. The trie is one of ``generation``; where that has gone,
-        whoever wants it finds the links gone too. ``for_rules``: what is like something there is not written again, so
-        that fewer interiors of rules are asked for.
+        ``trie`` is one of ``generation``; where that has gone, whoever wants it finds the links gone too.
 
         Raises what compiled code raises that asks for room.
         """
-        leaf, variant, trie, node, state = place
         with self._lock:
             key = np.empty(key_size(tables, state), np.int32)
             hashed = write_key(tables, leaf, variant, trie, node, state, key)
@@ -241,34 +212,26 @@ class InteriorStore:
                 return  # another automaton was first
             if trie and generation != self.generation:
                 return
-            if state <= RULE_STATE:
-                found = self._rule(tables, variant, trie, node, state)
-            elif leaf < 0:
+            if leaf < 0:
                 found = self._rings(tables, leaf, variant, trie, node, state)
             elif trie == 0 and node == ROOT and is_between(tables, state):
                 found = self._by_projection(tables, leaf, variant, state)
             else:
                 found = self._collect(tables, self.snapshot[0], variant, trie, node, state)
-            known = self._known if for_rules else None
-            entry = found.laid_out(self._used, key, self._words, known)
+            entry = found.laid_out(self._used, key, self._words)
             if self._used + len(entry) > len(self._memory) or 2 * self._entries > _HASH_ROWS:
                 self._begin_anew(self.generation + 1)
-                if trie or isinstance(found, RuleInterior):  # which names tries that are gone
-                    return
-                known = self._known if for_rules else None
-                entry = found.laid_out(self._used, key, self._words, known)
-                if self._used + len(entry) > len(self._memory):
-                    self._known.clear()
+                entry = found.laid_out(self._used, key, self._words)
+                if trie or self._used + len(entry) > len(self._memory):
                     return
             self._append(entry, hashed)
 
     def _begin_anew(self, generation: int) -> None:
         """An empty store; who reads the old one may go on, since it holds on to it."""
-        self._memory = np.zeros(len(self._head) + _HASH_ROWS + self._room // 4, np.int32)
+        self._memory = np.zeros(len(self._head) + self._room // 4, np.int32)
         self._memory[: len(self._head)] = self._head
         self._memory[H_GENERATION] = generation
-        self._used, self._entries = len(self._head) + _HASH_ROWS, 0
-        self._known: Known = {}
+        self._used, self._entries = len(self._head), 0
         self.snapshot: tuple[Memory, Int32Array] = (int(self._memory.ctypes.data), self._memory)
         """The address that compiled functions take, and what has to be held on to while they do."""
 
@@ -344,41 +307,18 @@ class InteriorStore:
             if how == DONE:
                 break
             room, labels, roots = 4 * room, np.empty(4 * len(labels), np.int64), np.empty(4 * len(roots), np.int64)
-        inside, groups = int(counts[COUNT_INSIDE]), int(counts[COUNT_GROUPS])
+        inside, nodes, tokens, groups = (int(count) for count in counts)
         exit_roots(exits, roots, groups)
         found: dict[int, Exits] = {}
         for group in range(groups):
             if roots[group]:
+                parts = Exits(*(np.empty(size, np.int32) for size in (nodes, nodes + 1, nodes + 1, tokens)))
                 # What is left of a token in two ways may have the same left again.
-                found[int(labels[group])] = self._flat(exits, lists, int(roots[group]), counts, several=trie != 0)
+                seen = np.zeros(len(self._trie.starts) if trie else 0, np.int32)
+                flatten(exits, lists, int(roots[group]), *parts, counts, seen)
+                found[int(labels[group])] = parts.cut(int(counts[0]), int(counts[1]))
         stay = self._work[0, :inside]
         return Interior(_distinct(stay) if trie else stay, found)
-
-    def _rule(self, tables: Memory, variant: int, trie: int, node: int, state: int) -> RuleInterior | RuleInteriors:
-        store, row = self.snapshot[0], np.empty(self._words, np.int32)
-        leftovers = collect_rule(tables, store, variant, trie, node, state, row)
-        if leftovers == UNKNOWN:
-            return RuleInteriors()
-        tokens = np.empty(self._words // LISTED, np.int32)
-        count = read_tokens(row, tokens)
-        inside = tokens[:count] if count <= len(tokens) else None
-        room, counts, places = 1 << 10, np.empty(4, np.int64), np.empty((leftovers, 2), np.int32)
-        while True:
-            exits, lists = np.empty((room, EXIT_COLUMNS), np.int32), np.empty((room, 2), np.int32)
-            others = join_leftovers(tables, store, trie, node, exits, lists, counts, places)
-            if others >= 0:
-                break
-            room *= 4
-        joined = self._flat(exits, lists, 0, counts, several=True) if counts[COUNT_EXITS] > 1 else None
-        return RuleInterior(inside, row, joined, places[:others].ravel().tolist())
-
-    def _flat(self, exits: Int32Table, lists: Int32Table, root: int, counts: Int64Array, *, several: bool) -> Exits:
-        """The trie below ``root``, to a node of which a token may come in ``several`` ways, and is to be there once."""
-        nodes, tokens = int(counts[COUNT_EXITS]), int(counts[COUNT_TOKENS])
-        parts = Exits(*(np.empty(size, np.int32) for size in (nodes, nodes + 1, nodes + 1, tokens)))
-        used = np.empty(2, np.int64)
-        flatten(exits, lists, root, *parts, used, np.zeros(len(self._trie.starts) if several else 0, np.int32))
-        return parts.cut(int(used[0]), int(used[1]))
 
     def _room_for(self, trie: int) -> Int32Table:
         """Three lists with room for all tokens of ``trie``, some of which it may have in several places."""

@@ -20,7 +20,6 @@ from structgen.grammars.automaton._jit import Int64Array, Memory, inlined, inner
 from structgen.grammars.automaton.hashing import FNV_BASIS, folded, mixed, pair_hash
 from structgen.grammars.automaton.leaves import LEAVES, key_at, key_count, label_at, read_on, uncounted
 from structgen.grammars.automaton.tables import (
-    C_RULE_LEAF,
     C_WALKS,
     C_WANTED_LEAF,
     C_WANTED_NODE,
@@ -54,14 +53,10 @@ __all__ = [
     "first_child",
     "forget_links",
     "key_hash",
-    "known_interior",
     "part_of",
 ]
 
 ROOT = 0
-
-RULE_STATE = -1024
-"""Less a state of the automaton's own, in place of one of a leaf (see `rule_interiors`)."""
 
 # The header of the store. Addresses take two places; those of a trie's parts come first.
 H_PARTS, H_TEXT, H_STARTS, H_LARGE, H_BELOW, H_DEEP = 0, 8, 10, 12, 14, 16
@@ -70,10 +65,9 @@ H_LARGE_COUNT, H_SPANS, H_SPAN_COUNT, H_MEMBER_COUNT, H_ELEMENT_COUNT, HEADER = 
 
 # An interior. Its tokens are a list, or where they are many a mask; `E_LIST` or `E_MASK` is 0 then. The parts of the
 # trie of its exits are places in the store; `E_EXITS` is the number of its nodes, 0 where there is none but the root.
-# `E_TRIE` is the interior by which that trie is named, the first with one like it.
 # Where keys leave with several labels (of three words), `E_NEXT` is the place of a further trie, for the next of them.
-E_PARTS, E_COUNT, E_LIST, E_MASK, E_EXITS, E_KEY, E_KEY_COUNT, E_LABEL, E_NEXT, E_TRIE = 0, 4, 5, 6, 7, 8, 9, 10, 13, 14
-ENTRY = 15
+E_PARTS, E_COUNT, E_LIST, E_MASK, E_EXITS, E_KEY, E_KEY_COUNT, E_LABEL, E_NEXT = 0, 4, 5, 6, 7, 8, 9, 10, 13
+ENTRY = 14
 
 # Its key: three words of the variant, and what `leaves` says of the state.
 KEY_LEAF, KEY_VARIANT, KEY_TRIE, KEY_NODE, KEY = 0, 1, 4, 5, 6
@@ -83,8 +77,6 @@ BYTES_OF, CHILDREN, FIRSTS, TOKENS = range(4)
 CHILD, LARGE = (1 << 24) - 1, 1 << 24
 """A number in `CHILDREN` is a node, and whether many are below the one whose first child it is."""
 
-_MANY = 1024
-"""A trie with more nodes is not walked from a leaf that is left for a rule."""
 _WIDE, _WIDE_ENDS = 64, 6
 """A leaf is walked below a node where it has fewer live nodes, and fewer of them may end it."""
 
@@ -216,26 +208,6 @@ def forget_links(m: Memory) -> None:
 
 
 @inner
-def known_interior(m: Memory, s: Memory, leaf: int, variant: int, trie: int, node: int, state: int) -> int:
-    """As `find_interior`, 0 where it is still to be computed."""
-    slot = _link_slot(m, leaf, variant, trie, node, state)
-    if cell(m, LINKS, slot, LINK_STATE) != 0:
-        return cell(m, LINKS, slot, LINK_INTERIOR)
-    interior = _look_up(m, s, leaf, variant, trie, node, state)
-    if interior:
-        _link(m, leaf, variant, trie, node, state, interior)
-    return interior
-
-
-@inner
-def _is_worth(m: Memory, s: Memory, variant: int, trie: int, node: int, state: int, path: Int64Array) -> bool:
-    """Whether an interior is worth having, where a walk would do."""
-    if get_count(m, C_RULE_LEAF) and node == ROOT and (trie == 0 or load(s, trie + E_EXITS) > _MANY):
-        return True  # the walk would go on behind the leaf for each stack
-    return _is_wide(m, s, variant, trie, node, state, path)
-
-
-@inner
 def find_interior(
     m: Memory, s: Memory, leaf: int, variant: int, trie: int, node: int, state: int, path: Int64Array
 ) -> int:
@@ -249,7 +221,7 @@ def find_interior(
     interior = _look_up(m, s, leaf, variant, trie, node, state)
     if interior == 0:
         is_kept = leaf < LEAVES or variant or get_count(m, C_WALKS) < (1 if trie else 2)
-        if is_kept and (leaf < LEAVES or variant or _is_worth(m, s, variant, trie, node, state, path)):
+        if is_kept and (leaf < LEAVES or variant or _is_wide(m, s, variant, trie, node, state, path)):
             set_count(m, C_WANTED_LEAF, leaf)
             set_count(m, C_WANTED_TRIE, trie)
             set_count(m, C_WANTED_NODE, node)

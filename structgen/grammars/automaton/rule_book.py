@@ -263,8 +263,6 @@ class RuleBook:
         tables, make_room, lengths = self._tables, self._make_room, self._lengths
         if isinstance(one, Landing):
             kind, state = LANDING_RULE, write_landing(tables, make_room, number, one, lengths)
-            self._put(number, U_LEAF, self._interiors.leaf(one))
-            self._put(number, U_FIRST, state)
         else:
             kind, inside = NODE_RULE, self._numbered(depth)
             state = write_indented(tables, make_room, number, one, inside, self._facts, lengths)

@@ -56,14 +56,12 @@ from structgen.grammars.automaton.tables import (
 __all__ = [
     "LEFT",
     "SEVERAL",
-    "drop_sets",
     "interned",
     "memo_slot",
     "pack",
     "rehash_sets",
     "remember",
     "union",
-    "united",
     "unpack",
     "within",
 ]
@@ -141,7 +139,7 @@ def interned(m: Memory, items: Int64Table, count: int) -> int:
     """The number of the set with these items, which are sorted by state."""
     if count == 0:
         return NOTHING
-    if count == 1 and items[0, I_STATE] == ACCEPT and items[0, I_BELOW] == NOTHING:
+    if count == 1 and items[0, I_STATE] == ACCEPT:
         return BOTTOM
     last = rows_of(m, SET_HASH) - 1
     slot = _hash_items(items, count) & last
@@ -195,7 +193,7 @@ def union(m: Memory, one: int, other: int) -> int:
         elif right < left:
             items[kept, I_BELOW] = cell(m, ITEMS, b, I_BELOW)
         else:
-            items[kept, I_BELOW] = united(m, cell(m, ITEMS, a, I_BELOW), cell(m, ITEMS, b, I_BELOW))
+            items[kept, I_BELOW] = _united(m, cell(m, ITEMS, a, I_BELOW), cell(m, ITEMS, b, I_BELOW))
         a += left <= right
         b += right <= left
         kept += 1
@@ -227,7 +225,7 @@ def remember(m: Memory, one: int, other: int, closed: int) -> int:
 
 
 @inner
-def united(m: Memory, one: int, other: int) -> int:
+def _united(m: Memory, one: int, other: int) -> int:
     """As `union`, worked out once: what lies below in two sets is shared in many places, and so are unions of it."""
     if one == other:
         return one
@@ -262,7 +260,7 @@ def _cut(m: Memory, closed: int, low: int, high: int) -> int:
     for place in range(first, first + count):
         state, below = cell(m, ITEMS, place, I_STATE), cell(m, ITEMS, place, I_BELOW)
         if state == ACCEPT:
-            is_kept = low <= cell(m, SETS, below, Q_LOW) and cell(m, SETS, below, Q_HIGH) <= high
+            is_kept = low == 0
         elif _holds_column(m, state):
             is_kept = low <= cell(m, STATES, state, S_COLUMN) <= high
         else:
@@ -283,40 +281,6 @@ def _hash_set(m: Memory, number: int) -> int:
         value = mixed(value, cell(m, ITEMS, place, I_STATE))
         value = mixed(value, cell(m, ITEMS, place, I_BELOW))
     return folded(value)
-
-
-@inner
-def _drop_memo(m: Memory, kept: int) -> None:
-    """Take out of the memo what holds any but the first so many sets."""
-    count = 0
-    entries = np.empty((get_count(m, N_MEMO), 3), np.int64)
-    for row in range(rows_of(m, MEMO)):
-        one, other, closed = cell(m, MEMO, row, M_ONE), cell(m, MEMO, row, M_OTHER), cell(m, MEMO, row, M_SET)
-        if one == 0:
-            continue
-        put(m, MEMO, row, M_ONE, 0)
-        is_kept = other < kept and closed < kept and (other >= 0 or one < kept)
-        if is_kept and (one > _UNITED or _UNITED - one < kept):
-            entries[count, 0], entries[count, 1], entries[count, 2] = one, other, closed
-            count += 1
-    set_count(m, N_MEMO, 0)
-    for place in range(count):
-        remember(m, entries[place, 0], entries[place, 1], entries[place, 2])
-
-
-@compiled
-def drop_sets(m: Memory, kept: int) -> None:
-    """Forget all sets but the first so many; nothing else may refer to them."""
-    _drop_memo(m, kept)
-    # Out of the hash table the last goes first: so none is in the way to another.
-    last, number = rows_of(m, SET_HASH) - 1, get_count(m, N_SETS) - 1
-    while number >= kept:
-        slot = _hash_set(m, number) & last
-        while cell(m, SET_HASH, slot, 0) != number:
-            slot = (slot + 1) & last
-        put(m, SET_HASH, slot, 0, 0)
-        number -= 1
-    set_count(m, N_SETS, kept)
 
 
 @compiled

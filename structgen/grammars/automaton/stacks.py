@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from structgen.grammars.automaton._jit import Int64Array, Int64Table, Memory, compiled, inner, rare
+from structgen.grammars.automaton._jit import Int64Array, Memory, compiled, inner, rare
 from structgen.grammars.automaton.determinize import state_after_token
 from structgen.grammars.automaton.frames import back, callee, next_of, start_of
 from structgen.grammars.automaton.stack_sets import (
@@ -19,19 +19,15 @@ from structgen.grammars.automaton.stack_sets import (
     pack,
     remember,
     union,
-    united,
     unpack,
     within,
 )
 from structgen.grammars.automaton.tables import (
     ACCEPT,
     BOTTOM,
+    C_BACK,
     C_KEEPS_SPELLING,
-    C_MISSED,
-    C_RANK,
-    C_RULE_LEAF,
     C_STATE_EPOCH,
-    C_WAITING,
     F_BYTES,
     F_COLUMN,
     F_FINAL,
@@ -45,18 +41,10 @@ from structgen.grammars.automaton.tables import (
     M_ONE,
     M_SET,
     MEMO,
-    N_PARTS,
-    N_WAITING,
     NO_STATE,
     NOTHING,
-    OPEN_COLUMN,
-    PART_BELOW,
-    PART_NEXT,
-    PART_STATE,
-    PARTS,
     Q_COUNT,
     Q_FIRST,
-    Q_HIGH,
     Q_LOW,
     RULES,
     S_CALL_COUNT,
@@ -66,157 +54,43 @@ from structgen.grammars.automaton.tables import (
     STATE_WORK,
     STATES,
     U_KIND,
-    W_ABOVE,
     W_BELOW,
     W_DONE,
     W_EPOCH,
-    W_PARTS,
     W_PLACE,
-    W_RANK,
     W_STATE,
-    WAITING,
     cell,
     get_count,
-    need,
     put,
     set_count,
 )
 
-__all__ = ["after_token", "entered", "exchanged", "leave", "note_origin", "origin_of", "start_set", "step"]
-
-_ORIGIN = -(1 << 20)
-"""Beside a set, in the memo: what it was closed from, or one like it."""
-
-
-# The worklist. What is added by something has a rank above it, as far as is known from before; so, taken by rank, a
-# state mostly comes when all that lies below it is there, and is taken once.
+__all__ = ["after_token", "entered", "exchanged", "leave", "start_set", "step"]
 
 
 @inner
 def _open_work(m: Memory) -> None:
     set_count(m, C_STATE_EPOCH, get_count(m, C_STATE_EPOCH) + 1)
-    set_count(m, C_RANK, -1)
-    set_count(m, C_WAITING, 0)
-    set_count(m, N_WAITING, 0)
-    set_count(m, N_PARTS, 1)
-
-
-@inner
-def _wait(m: Memory, place: int) -> None:
-    """Have the item at ``place`` taken, after all of lower rank."""
-    hole, first = get_count(m, N_WAITING), get_count(m, C_WAITING)
-    need(m, WAITING, hole + 1)
-    set_count(m, N_WAITING, hole + 1)
-    rank = cell(m, STATE_WORK, cell(m, STATE_WORK, place, W_STATE), W_RANK)
-    while hole > first:
-        other = cell(m, WAITING, hole - 1, 0)
-        if cell(m, STATE_WORK, cell(m, STATE_WORK, other, W_STATE), W_RANK) <= rank:
-            break
-        put(m, WAITING, hole, 0, other)
-        hole -= 1
-    put(m, WAITING, hole, 0, place)
 
 
 @inner
 def _add(m: Memory, found: int, state: int, below: int) -> int:
-    """Add an item to the worklist, or to one there; returns the worklist's length."""
-    return _add_above(m, found, state, NO_STATE, below)
-
-
-@inner
-def _add_above(m: Memory, found: int, state: int, after: int, below: int) -> int:
-    """As `_add`, above ``after``, or nothing where that is `NO_STATE`, which lies above ``below``."""
-    rank = get_count(m, C_RANK)
-    if cell(m, STATE_WORK, state, W_RANK) <= rank:
-        put(m, STATE_WORK, state, W_RANK, min(rank + 1, FAR))
-    if cell(m, STATE_WORK, state, W_EPOCH) != get_count(m, C_STATE_EPOCH):
-        put(m, STATE_WORK, state, W_EPOCH, get_count(m, C_STATE_EPOCH))
+    """Add an item to the worklist, or merge it there; returns the worklist's length."""
+    epoch = get_count(m, C_STATE_EPOCH)
+    if cell(m, STATE_WORK, state, W_EPOCH) != epoch:
+        put(m, STATE_WORK, state, W_EPOCH, epoch)
         put(m, STATE_WORK, state, W_PLACE, found)
         put(m, STATE_WORK, found, W_STATE, state)
         put(m, STATE_WORK, found, W_BELOW, below)
-        put(m, STATE_WORK, found, W_ABOVE, after)
         put(m, STATE_WORK, found, W_DONE, 0)
-        put(m, STATE_WORK, found, W_PARTS, 0)
-        _wait(m, found)
         return found + 1
     place = cell(m, STATE_WORK, state, W_PLACE)
-    if cell(m, STATE_WORK, place, W_DONE):
-        its = cell(m, STATE_WORK, place, W_BELOW)
-        merged = union(m, its, below if after == NO_STATE else pack(m, after, below))
-        if merged != its:
-            put(m, STATE_WORK, place, W_BELOW, merged)
-            put(m, STATE_WORK, place, W_DONE, 0)
-            _wait(m, place)
-    elif after == cell(m, STATE_WORK, place, W_ABOVE) and below == cell(m, STATE_WORK, place, W_BELOW):
-        return found
-    elif after != NO_STATE:
-        _add_part(m, place, after, below)
-    else:
-        first = cell(m, SETS, below, Q_FIRST)
-        for item in range(first, first + cell(m, SETS, below, Q_COUNT)):
-            _add_part(m, place, cell(m, ITEMS, item, I_STATE), cell(m, ITEMS, item, I_BELOW))
+    merged = union(m, cell(m, STATE_WORK, place, W_BELOW), below)
+    if merged != cell(m, STATE_WORK, place, W_BELOW):
+        put(m, STATE_WORK, place, W_BELOW, merged)
+        put(m, STATE_WORK, place, W_DONE, 0)
+        set_count(m, C_BACK, min(get_count(m, C_BACK), place))
     return found
-
-
-@inner
-def _add_part(m: Memory, place: int, state: int, below: int) -> None:
-    part = get_count(m, N_PARTS)
-    need(m, PARTS, part + 1)
-    put(m, PARTS, part, PART_STATE, state)
-    put(m, PARTS, part, PART_BELOW, below)
-    put(m, PARTS, part, PART_NEXT, cell(m, STATE_WORK, place, W_PARTS))
-    put(m, STATE_WORK, place, W_PARTS, part)
-    set_count(m, N_PARTS, part + 1)
-
-
-@inner
-def _settled(m: Memory, place: int) -> int:
-    """What lies below the item at ``place``, with its parts, all at once."""
-    part, below = cell(m, STATE_WORK, place, W_PARTS), cell(m, STATE_WORK, place, W_BELOW)
-    above = cell(m, STATE_WORK, place, W_ABOVE)
-    if above != NO_STATE:
-        below = pack(m, above, below)
-        put(m, STATE_WORK, place, W_BELOW, below)
-        put(m, STATE_WORK, place, W_ABOVE, NO_STATE)
-    return below if part == 0 else _joined(m, place, part, below)
-
-
-@inner
-def _joined(m: Memory, place: int, part: int, below: int) -> int:
-    """What lies below the item at ``place``: ``below`` and all of its parts."""
-    count, one = cell(m, SETS, below, Q_COUNT), part
-    while one:
-        count += 1
-        one = cell(m, PARTS, one, PART_NEXT)
-    items, kept = np.empty((count, 2), np.int64), 0
-    first = cell(m, SETS, below, Q_FIRST)
-    for item in range(first, first + cell(m, SETS, below, Q_COUNT)):
-        items[kept, I_STATE], items[kept, I_BELOW] = cell(m, ITEMS, item, I_STATE), cell(m, ITEMS, item, I_BELOW)
-        kept += 1
-    while part:
-        kept = _insert(m, items, kept, cell(m, PARTS, part, PART_STATE), cell(m, PARTS, part, PART_BELOW))
-        part = cell(m, PARTS, part, PART_NEXT)
-    below = interned(m, items, kept)
-    put(m, STATE_WORK, place, W_BELOW, below)
-    put(m, STATE_WORK, place, W_PARTS, 0)
-    return below
-
-
-@inner
-def _insert(m: Memory, items: Int64Table, kept: int, state: int, below: int) -> int:
-    """Put an item where it belongs among so many; returns how many there are."""
-    hole = kept  # insertion sort: a set has few items
-    while hole and items[hole - 1, I_STATE] > state:
-        hole -= 1
-    if hole and items[hole - 1, I_STATE] == state:
-        items[hole - 1, I_BELOW] = united(m, items[hole - 1, I_BELOW], below)
-        return kept
-    place = kept
-    while place > hole:
-        items[place, I_STATE], items[place, I_BELOW] = items[place - 1, I_STATE], items[place - 1, I_BELOW]
-        place -= 1
-    items[hole, I_STATE], items[hole, I_BELOW] = state, below
-    return kept + 1
 
 
 @inner
@@ -241,33 +115,21 @@ def _call(m: Memory, found: int, state: int, below: int) -> int:
             found = _land(m, found, start, after, below, is_last)
             continue
         if cell(m, STATES, after, S_FLAGS) & F_COLUMN:
-            found = _miss(m, found, below)
             outer = within(m, below, 0, cell(m, STATES, after, S_COLUMN) - 1)
             if outer != NOTHING:
-                found = _add_above(m, found, start, after, outer)
+                found = _add(m, found, start, pack(m, after, outer))
             continue
-        found = _add_above(m, found, start, NO_STATE if is_last else after, below)
-    return found
-
-
-@inner
-def _miss(m: Memory, found: int, below: int) -> int:
-    """Note that the column of the block around is looked at, where it is not known."""
-    if cell(m, SETS, below, Q_HIGH) == OPEN_COLUMN:
-        return _add(m, found, get_count(m, C_MISSED), NOTHING)
+        found = _add(m, found, start, below if is_last else pack(m, after, below))
     return found
 
 
 @inner
 def _land(m: Memory, found: int, start: int, after: int, below: int, is_last: bool) -> int:
     """Add the starts of a landing, the one of each column above the stacks whose innermost block has it."""
-    found = _miss(m, found, below)
     while below != NOTHING:
         column = cell(m, SETS, below, Q_LOW)
-        if column == OPEN_COLUMN:
-            break
         one = within(m, below, column, column)
-        found = _add_above(m, found, start + column, NO_STATE if is_last else after, one)
+        found = _add(m, found, start + column, one if is_last else pack(m, after, one))
         below = within(m, below, column + 1, FAR)
     return found
 
@@ -287,28 +149,31 @@ def _collect(m: Memory, found: int) -> int:
     items = np.empty((found, 2), np.int64)
     kept = 0
     for place in range(found):
-        state, below = cell(m, STATE_WORK, place, W_STATE), _settled(m, place)
-        if state == ACCEPT or _reads(m, state, below):
-            kept = _insert(m, items, kept, state, below)
+        state = cell(m, STATE_WORK, place, W_STATE)
+        if state != ACCEPT and not _reads(m, state, cell(m, STATE_WORK, place, W_BELOW)):
+            continue
+        hole = kept  # insertion sort: a set has few items
+        while hole and items[hole - 1, I_STATE] > state:
+            items[hole, I_STATE], items[hole, I_BELOW] = items[hole - 1, I_STATE], items[hole - 1, I_BELOW]
+            hole -= 1
+        items[hole, I_STATE], items[hole, I_BELOW] = state, cell(m, STATE_WORK, place, W_BELOW)
+        kept += 1
     return interned(m, items, kept)
 
 
 @rare
 def _close(m: Memory, found: int) -> int:
     """Close the worklist: enter every call, leave every finished rule, until nothing new comes."""
-    while get_count(m, C_WAITING) < get_count(m, N_WAITING):
-        place = cell(m, WAITING, get_count(m, C_WAITING), 0)
-        set_count(m, C_WAITING, get_count(m, C_WAITING) + 1)
-        if cell(m, STATE_WORK, place, W_DONE):
-            continue
-        state, below = cell(m, STATE_WORK, place, W_STATE), _settled(m, place)
-        put(m, STATE_WORK, place, W_DONE, 1)
-        if state != ACCEPT:
-            set_count(m, C_RANK, cell(m, STATE_WORK, state, W_RANK))
-            if cell(m, STATES, state, S_FLAGS) & (F_COLUMN | F_BYTES) == F_COLUMN | F_BYTES:
-                found = _miss(m, found, below)
-            found = _leave(m, found, state, below)
-            found = _call(m, found, state, below)
+    place = 0
+    while place < found:
+        set_count(m, C_BACK, place + 1)
+        if not cell(m, STATE_WORK, place, W_DONE):
+            put(m, STATE_WORK, place, W_DONE, 1)
+            state, below = cell(m, STATE_WORK, place, W_STATE), cell(m, STATE_WORK, place, W_BELOW)
+            if state != ACCEPT:
+                found = _leave(m, found, state, below)
+                found = _call(m, found, state, below)
+        place = get_count(m, C_BACK)
     return _collect(m, found)
 
 
@@ -323,8 +188,6 @@ def _enter(m: Memory, state: int, below: int) -> tuple[int, int]:
 
 @rare
 def _step_several(m: Memory, closed: int, byte: int) -> int:
-    if get_count(m, C_RULE_LEAF):
-        return leave(m, _after_byte(m, closed, byte))  # the same after many bytes
     _open_work(m)
     first, found = cell(m, SETS, closed, Q_FIRST), 0
     for item in range(first, first + cell(m, SETS, closed, Q_COUNT)):
@@ -336,30 +199,14 @@ def _step_several(m: Memory, closed: int, byte: int) -> int:
 
 
 @inner
-def _after_byte(m: Memory, closed: int, byte: int) -> int:
-    """The set after a byte, which is not closed yet."""
-    first, count = cell(m, SETS, closed, Q_FIRST), cell(m, SETS, closed, Q_COUNT)
-    items, kept = np.empty((count, 2), np.int64), 0
-    for item in range(first, first + count):
-        state = cell(m, ITEMS, item, I_STATE)
-        target = next_of(m, state, byte) if state != ACCEPT else NO_STATE
-        if target != NO_STATE:
-            kept = _insert(m, items, kept, target, cell(m, ITEMS, item, I_BELOW))
-    return interned(m, items, kept)
-
-
-@inner
 def step(m: Memory, state: int, below: int, byte: int) -> tuple[int, int]:
     """One byte on, both in travelling form; (0, 0) where ``byte`` cannot come."""
     if state != SEVERAL:
         target = next_of(m, state, byte)
         if target == NO_STATE:
             return 0, 0
-        flags = cell(m, STATES, target, S_FLAGS)
-        if flags & ~F_FRAME == F_BYTES:
+        if cell(m, STATES, target, S_FLAGS) & ~F_FRAME == F_BYTES:
             return target, below
-        if flags == F_BYTES | F_COLUMN and cell(m, SETS, below, Q_HIGH) != OPEN_COLUMN:
-            return (target, below) if _reads(m, target, below) else (0, 0)
         return _enter(m, target, below)
     how = SEVERAL - byte - 256 * get_count(m, C_KEEPS_SPELLING)
     slot = memo_slot(m, how, below)
@@ -369,26 +216,10 @@ def step(m: Memory, state: int, below: int, byte: int) -> tuple[int, int]:
 
 
 @inner
-def note_origin(m: Memory, closed: int, state: int, below: int, byte: int) -> None:
-    """Note for `origin_of` that ``closed`` is what (``state``, ``below``), a travelling form, is after ``byte``."""
-    if closed > BOTTOM and cell(m, MEMO, memo_slot(m, closed, _ORIGIN), M_ONE) == 0:
-        is_one = state != SEVERAL
-        origin = pack(m, next_of(m, state, byte), below) if is_one else _after_byte(m, below, byte)
-        remember(m, closed, _ORIGIN, origin)
-
-
-@inner
-def origin_of(m: Memory, closed: int) -> int:
-    """A set that is ``closed`` once its calls are entered and what has ended is left; itself where none is known."""
-    slot = memo_slot(m, closed, _ORIGIN)
-    return cell(m, MEMO, slot, M_SET) if cell(m, MEMO, slot, M_ONE) != 0 else closed
-
-
-@inner
 def leave(m: Memory, below: int) -> int:
     """The closed set after the end of a rule with ``below`` below it."""
-    if below <= BOTTOM:
-        return below
+    if below == BOTTOM:
+        return BOTTOM
     slot = memo_slot(m, LEFT, below)
     if cell(m, MEMO, slot, M_ONE) == 0:
         _open_work(m)

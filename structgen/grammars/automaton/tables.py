@@ -43,10 +43,7 @@ class KeysWanted(Exception):
 
 
 class InteriorWanted(Exception):
-    """A mask needs an interior that nobody has computed yet; see `interiors` and the counts `C_WANTED_TRIE` and on.
-
-    Where the state there is 0, it needs those of `WANTED`.
-    """
+    """A mask needs an interior that nobody has computed yet; see `interiors` and the counts `C_WANTED_TRIE` and on."""
 
 
 class Table(NamedTuple):
@@ -65,22 +62,20 @@ SETS, ITEMS, SET_HASH, MEMO, NODE_WORK, STATE_WORK = range(9, 15)
 OBJECTS, NAMES, OTHERS, ARRAYS, PLACES, WAYS, WORDS, REGISTERS, REGISTER_HASH, FRAME_HASH = range(15, 25)
 SPELLINGS, SPELLING_HASH, EXTENSIONS, EXTENSION_HASH = range(25, 29)
 POOL, TEXTS, VALUES, INTERVALS, MACHINES, RECORDS, RECORD_HASH = range(29, 36)
-LINKS, JOBS, CLOSERS, EXCEPTIONS, MASKS, LEFTOVERS, WAITING, PARTS, WANTED = range(36, 45)
+LINKS, JOBS, CLOSERS, EXCEPTIONS, MASKS = range(36, 41)
 
 # COUNTS: rows in use, and the few scalars.
 N_NODES, N_BYTESETS, N_RULES, N_STATES, N_STATE_NODES, N_CALLS, N_SETS, N_ITEMS, N_MEMO = range(9)
-C_NODE_EPOCH, C_STATE_EPOCH, C_RANK, C_WANTED_TABLE, C_WANTED_RULE, C_HAS_SETS = range(9, 15)
+C_NODE_EPOCH, C_STATE_EPOCH, C_BACK, C_WANTED_TABLE, C_WANTED_RULE, C_HAS_SETS = range(9, 15)
 N_ROWS, N_OBJECTS, N_NAMES, N_OTHERS, N_ARRAYS, N_PLACES, N_WAYS, N_WORDS, N_REGISTERS = range(15, 24)
 N_SPELLINGS, N_EXTENSIONS, C_KEEPS_SPELLING, C_WANTED_KEYS, C_WANTED_SPELLING = range(24, 29)
 N_POOL, N_TEXTS, N_VALUES, N_INTERVALS, N_MACHINES, N_RECORDS = range(29, 35)
 N_LINKS, N_JOBS, C_WANTED_LEAF, C_WANTED_TRIE, C_WANTED_NODE, C_WANTED_STATE = range(64, 70)
 C_GENERATION, C_BLANK, C_DONE, N_CLOSERS, N_EXCEPTIONS, C_FIRST_EXCEPTION, C_END_EXCEPTION, C_LONGEST = range(70, 78)
 C_WANTED_VARIANT, C_WANTED_VARIANT_2, C_BASE_MASK, N_MASKS, C_FILLED, C_WALKS = range(78, 84)
-C_RULE_LEAF, C_INSIDE, C_NESTED, C_OPEN_COLUMN, C_MISSED, N_LEFTOVERS = range(84, 90)
-C_WAITING, N_WAITING, N_PARTS, N_WANTED, C_FIRST_LEFTOVER = range(90, 95)
 
 TABLES = {
-    COUNTS: Table(1, 95),
+    COUNTS: Table(1, 84),
     NODES: Table(6, 1024, used=N_NODES),
     BYTESETS: Table(8, 32),
     RULES: Table(5, 32),
@@ -94,7 +89,7 @@ TABLES = {
     SET_HASH: Table(1, 1024, kept=False),
     MEMO: Table(3, 2048, kept=False),
     NODE_WORK: Table(2, 1024),
-    STATE_WORK: Table(8, 512),
+    STATE_WORK: Table(5, 512),
     OBJECTS: Table(16, 16),
     NAMES: Table(4, 64),
     OTHERS: Table(6, 16),
@@ -117,14 +112,10 @@ TABLES = {
     RECORDS: Table(13, 512, used=N_RECORDS),
     RECORD_HASH: Table(1, 1024, kept=False),
     LINKS: Table(7, 256, kept=False),
-    JOBS: Table(6, 64),
+    JOBS: Table(5, 64),
     CLOSERS: Table(2, 128),
     EXCEPTIONS: Table(2, 128),
     MASKS: Table(2, 16384, used=N_MASKS),
-    LEFTOVERS: Table(2, 64),
-    WAITING: Table(1, 512),
-    PARTS: Table(3, 512),
-    WANTED: Table(4, 64),
 }
 
 # NODES: nodes of the NFAs. BYTES and TOKEN read a symbol, CALL a rule; SPLIT goes both ways; FINAL ends the rule.
@@ -180,12 +171,8 @@ I_STATE, I_BELOW = range(2)
 # NODE_WORK: a list of nodes, and when each was last seen.
 V_NODE, V_EPOCH = range(2)
 
-# STATE_WORK: when a state was last seen and where in the worklist, and a rank above those of states that it was added
-# by; the worklist's items: what lies below, what lies above that, if anything, what is done, and the first of PARTS,
-# items that are still to be added to what lies below.
-# WAITING: places in the worklist by rank.
-W_EPOCH, W_PLACE, W_RANK, W_STATE, W_BELOW, W_ABOVE, W_DONE, W_PARTS = range(8)
-PART_STATE, PART_BELOW, PART_NEXT = range(3)
+# STATE_WORK: when a state was last seen and where in the worklist; the worklist's items and what is done.
+W_EPOCH, W_PLACE, W_STATE, W_BELOW, W_DONE = range(5)
 
 # MEMO: closed sets by (state, set below) that were entered, and by (SEVERAL - byte, set) that were stepped.
 M_ONE, M_OTHER, M_SET = range(3)
@@ -194,23 +181,16 @@ M_ONE, M_OTHER, M_SET = range(3)
 # the state is walked.
 LINK_LEAF, LINK_TRIE, LINK_NODE, LINK_STATE, LINK_INTERIOR, LINK_VARIANT, LINK_VARIANT_2 = range(7)
 
-# JOBS: what a mask has still to walk: what is below a node of a trie, from a closed set, but for some EXCEPTIONS; or
-# from a set as it is before it is closed, whose items are taken one by one (see `rule_interiors`).
+# JOBS: what a mask has still to walk: what is below a node of a trie, from a closed set, but for some EXCEPTIONS.
 # EXCEPTIONS: tokens, and whether they were in the mask before. CLOSERS: nodes of a trie at which a text, of TEXTS, has
 # come whole.
-J_TRIE, J_NODE, J_SET, J_FIRST, J_END, J_IS_OPEN = range(6)
+J_TRIE, J_NODE, J_SET, J_FIRST, J_END = range(5)
 CLOSER_NODE, CLOSER_TEXT = range(2)
 
 # MASKS: masks of sets, each as a mask of the store and the words in which it differs; see `kept_masks`.
 KEPT_BASE, KEPT_COUNT = range(2)
 KEPT_SET = 0
 KEPT_WORD, KEPT_BITS = range(2)
-
-# WANTED: rule interiors that are still to be computed.
-WANTED_VARIANT, WANTED_TRIE, WANTED_NODE, WANTED_STATE = range(4)
-
-# LEFTOVERS: nodes of tries below which tokens go on behind the rule whose interior is computed.
-LEFT_TRIE, LEFT_NODE = range(2)
 
 # TEXTS: strings by first character and number of characters in POOL; the bytes that spell it; and where they are names
 # of keys, the place in the object's own order and the `Others` that hold it too, 31 bits a word.
@@ -243,10 +223,6 @@ CLOSED = 1
 """The state of a frame after its closing bracket."""
 NOTHING, BOTTOM = 0, 1
 """The empty set, and the bottom of every stack: the one item (`ACCEPT`, `NOTHING`)."""
-
-OPEN_COLUMN, MISSED_COLUMN = 120, 121
-"""No block's columns: that of a block outside of what a rule interior knows, and of the state `C_MISSED`, which a set
-holds that depends on it."""
 
 FAR = 1 << 28
 """A distance that no text bridges; the sum of a few stays within int32."""

@@ -14,7 +14,6 @@ from structgen.grammars.automaton.interiors import (
     E_EXITS,
     E_LABEL,
     E_NEXT,
-    E_TRIE,
     FIRSTS,
     H_LONGEST,
     H_WORDS,
@@ -38,7 +37,6 @@ from structgen.grammars.automaton.strings import undeclared
 from structgen.grammars.automaton.tables import (
     ACCEPT,
     BOTTOM,
-    C_RULE_LEAF,
     CLOSER_NODE,
     CLOSERS,
     EXCEPTIONS,
@@ -48,7 +46,6 @@ from structgen.grammars.automaton.tables import (
     ITEMS,
     J_END,
     J_FIRST,
-    J_IS_OPEN,
     J_NODE,
     J_SET,
     J_TRIE,
@@ -89,7 +86,7 @@ from structgen.grammars.automaton.tables import (
 from structgen.grammars.automaton.texts import after_closer, walk_texts
 from structgen.grammars.automaton.walk import NO_BUDGET
 
-__all__ = ["MOST_TAKEN", "add_job", "add_open_job", "take_known"]
+__all__ = ["MOST_TAKEN", "add_job", "take_known"]
 
 NOT_TAKEN = -1
 MOST_TAKEN = 1024
@@ -99,17 +96,6 @@ MOST_TAKEN = 1024
 @inner
 def add_job(m: Memory, trie: int, node: int, closed: int, first: int, end: int) -> None:
     """Have what is below ``node`` walked from ``closed``, once, but for the `EXCEPTIONS` ``first`` to ``end``."""
-    _add_job(m, trie, node, closed, first, end, 0)
-
-
-@inner
-def add_open_job(m: Memory, trie: int, node: int, below: int) -> None:
-    """Have what is below ``node`` taken from a set that is not closed yet, once."""
-    _add_job(m, trie, node, below, 0, 0, 1)
-
-
-@inner
-def _add_job(m: Memory, trie: int, node: int, closed: int, first: int, end: int, is_open: int) -> None:
     count = get_count(m, N_JOBS)
     for job in range(count):
         if (
@@ -117,7 +103,6 @@ def _add_job(m: Memory, trie: int, node: int, closed: int, first: int, end: int,
             and cell(m, JOBS, job, J_TRIE) == trie
             and cell(m, JOBS, job, J_NODE) == node
             and cell(m, JOBS, job, J_FIRST) == cell(m, JOBS, job, J_END)
-            and cell(m, JOBS, job, J_IS_OPEN) == is_open
         ):
             return
     need(m, JOBS, count + 1)
@@ -126,7 +111,6 @@ def _add_job(m: Memory, trie: int, node: int, closed: int, first: int, end: int,
     put(m, JOBS, count, J_SET, closed)
     put(m, JOBS, count, J_FIRST, first)
     put(m, JOBS, count, J_END, end)
-    put(m, JOBS, count, J_IS_OPEN, is_open)
     set_count(m, N_JOBS, count + 1)
 
 
@@ -146,11 +130,6 @@ def _take_leaf(
     interior = find_interior(m, s, leaf, 0, trie, node, state, path)
     if interior == 0:
         return NOT_TAKEN
-    if budget == NO_BUDGET and get_count(m, C_RULE_LEAF):
-        add_interior(m, s, interior, row)
-        if load(s, interior + E_EXITS):
-            add_open_job(m, load(s, interior + E_TRIE), ROOT, below)
-        return 0
     after = leave(m, below)
     if budget == NO_BUDGET:
         add_interior(m, s, interior, row)
