@@ -63,8 +63,25 @@ def test_a_recipe_does_not_change_with_the_callers_schema(vocabulary):
     automaton = compile_json_schema(schema, vocabulary)
     schema["enum"].append(2)
     assert automaton.recipe == Recipe("json_schema", taken({"enum": [1]}, {}))
+    assert automaton.recipe.text == '[{"enum": [1]}, {}]'
     assert automaton.recipe.compile(vocabulary).accepts("1")
     assert not automaton.recipe.compile(vocabulary).accepts("2")
+
+
+class Pattern(str):
+    """No plain string, but written as one."""
+
+
+def test_a_recipe_of_a_subclass_is_that_of_the_plain_value(vocabulary):
+    assert compile_regex(Pattern("a+"), vocabulary).recipe == compile_regex("a+", vocabulary).recipe
+
+
+@pytest.mark.parametrize("odd", [b"bytes", {1}, 1j, [object()]])
+def test_what_json_has_no_word_for_is_no_recipe(odd):
+    recipe = Recipe("regex", taken(odd, {}))
+    assert recipe.text is None
+    with pytest.raises(InvalidGrammar, match="no plain data"):
+        recipe.source_and_options()
 
 
 def test_positional_options_are_in_the_recipe(vocabulary):

@@ -55,19 +55,18 @@ def analyse(
 
     order, circular = _reachable(start, following)
     order = [one for one in order if one not in facts]
-    if circular:
-        facts |= _settled(order, facts, lengths)
-    else:  # callees come first in `order`
-        known: dict[Expr, Facts] = {}
-        for one in order:
-            if not isinstance(one, Rule):
-                facts[one] = value_facts(one, facts, lengths)
-            elif isinstance(one.body, Value):  # as most are
-                facts[one] = facts[one.body]
-            else:
-                facts[one] = _facts_of(one.body, facts, lengths, known)
     if circular:  # what was known calls none of them
+        facts |= _settled(order, facts, lengths)
         _refuse_left_recursion([one for one in order if isinstance(one, Rule)], facts, lengths)
+        return facts
+    known: dict[Expr, Facts] = {}
+    for one in order:  # callees come first
+        if not isinstance(one, Rule):
+            facts[one] = value_facts(one, facts, lengths)
+        elif isinstance(one.body, Value):  # as most are
+            facts[one] = facts[one.body]
+        else:
+            facts[one] = _facts_of(one.body, facts, lengths, known)
     return facts
 
 

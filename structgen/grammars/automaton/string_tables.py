@@ -169,6 +169,7 @@ class StringTables:
     def _marked_names(
         self, names: tuple[str, ...], numbers: dict[str, int], automaton: RankedDfa | None
     ) -> dict[int, int]:
+        """As `_names`, of any characters."""
         texts = texts_of(names, self._single)
         fields = self._texts(texts)
         rows = self._tables[TEXTS][fields[G_TEXT] : fields[G_TEXT_END]]
