@@ -14,12 +14,13 @@ from structgen.errors import EmptyLanguage, GrammarLimitExceeded
 from structgen.grammars.automaton import walk
 from structgen.grammars.automaton._jit import Int32Array, Int32Table, Int64Array, UInt8Array
 from structgen.grammars.automaton.analysis import analyse, callees
+from structgen.grammars.automaton.bases import base_of, known_facts
 from structgen.grammars.automaton.facts import Called, Facts, Lengths
 from structgen.grammars.automaton.fill import advance_token, fill_mask, fill_mask_within, fill_masks
 from structgen.grammars.automaton.growing_tables import Tables
 from structgen.grammars.automaton.growth import Growth
 from structgen.grammars.automaton.interior_store import InteriorStore
-from structgen.grammars.automaton.rule_book import RuleBook, base_of, known_facts
+from structgen.grammars.automaton.rule_book import RuleBook
 from structgen.grammars.automaton.spellings import enter_extension, read_spelling
 from structgen.grammars.automaton.stacks import start_set
 from structgen.grammars.automaton.tables import (

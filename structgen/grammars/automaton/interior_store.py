@@ -67,8 +67,8 @@ from structgen.grammars.expr import Expr, Rule
 from structgen.grammars.language import ALL, Language
 
 if TYPE_CHECKING:
+    from structgen.grammars.automaton.bases import Base
     from structgen.grammars.automaton.facts import Called, Facts
-    from structgen.grammars.automaton.rule_book import Base
 
 __all__ = ["InteriorStore", "Leaf"]
 
@@ -131,9 +131,9 @@ class InteriorStore:
         self._leaves: WeakKeyDictionary[Leaf, int] = WeakKeyDictionary({ALL: ANY_STRING})
         self._key_leaves: dict[tuple[Language, ...], int] = {}
         self.bases: dict[Rule | None, Base] = {}
-        """What `rule_book.base_of` keeps here, by common rule."""
+        """What `bases.base_of` keeps here, by common rule."""
         self.shared_facts: dict[Rule, dict[Called, Facts]] = {}
-        """What `rule_book.known_facts` keeps here, by shared rule."""
+        """What `bases.known_facts` keeps here, by shared rule."""
         self._wide: set[int] = set()  # leaves of which some state was
         self._kinds: dict[tuple[int, int], Kinds | None] = {}  # by leaf and place
         self._projections: dict[tuple[bytes, bytes], tuple[Kinds, Projection | None]] = {}

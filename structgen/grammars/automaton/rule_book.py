@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import itertools
-import sys
 from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
 import numpy as np
 
-from structgen.grammars.automaton.analysis import analyse
 from structgen.grammars.automaton.blocks import write_indented, write_landing
 from structgen.grammars.automaton.facts import Called, Facts, Lengths, meant
 from structgen.grammars.automaton.frame_tables import write_array, write_object
@@ -54,13 +52,13 @@ from structgen.grammars.automaton.tables import (
 )
 from structgen.grammars.automaton.value_facts import can_spell, is_array_spellable, is_spellable
 from structgen.grammars.byte_dfa import ByteDfa
-from structgen.grammars.expr import NEVER, Rule
+from structgen.grammars.expr import Rule
 from structgen.grammars.indentation import Indented, Landing
 from structgen.grammars.json_layout import Layout
 from structgen.grammars.language import Language
 from structgen.grammars.values import ArraySpec, ArrayValue, ObjectSpec, ObjectValue, Regular, StringValue
 
-__all__ = ["Base", "RuleBook", "base_of", "known_facts"]
+__all__ = ["RuleBook"]
 
 _AHEAD, _AHEAD_DEPTH = 64, 4
 """So many rules are lowered when an automaton is made, those inside fewer objects and arrays where that matters."""
@@ -69,9 +67,6 @@ _AT_ONCE = 64
 
 _SHORT = 32
 """Lists of so many texts at most are written together."""
-
-_MOST_SHARED = 1 << 12
-"""Of so many shared rules a vocabulary keeps the facts."""
 
 
 class _KeySet(NamedTuple):
@@ -353,57 +348,3 @@ class RuleBook:
         """Give ``one`` a number."""
         self._numbered(0)(one)
         self._publish_rules()
-
-
-class Base:
-    """What is worked out once for a vocabulary: tables to begin with, a common rule written in them if there is one.
-
-    Parameters
-    ----------
-    common : Rule or None
-        The rule.
-    lengths, interiors
-        Of the vocabulary.
-
-    Attributes
-    ----------
-    facts : dict
-        Of the common rule and all that it reaches.
-    tables : Tables
-        To be copied.
-    book : RuleBook
-        Of the tables, with a start rule that nobody calls.
-    """
-
-    def __init__(self, common: Rule | None, lengths: Lengths, interiors: InteriorStore) -> None:
-        self.facts = {} if common is None else analyse(common, lengths)
-        self.tables = Tables()
-        nobody = Rule("the start", lambda: NEVER)
-        self.book = RuleBook(nobody, self.facts, self.tables, Growth(self.tables, sys.maxsize), lengths, interiors)
-        if common is not None:
-            self.book.enter(common)
-            self.book.lower_ahead(1)
-
-
-def base_of(common: Rule | None, lengths: Lengths, interiors: InteriorStore) -> Base:
-    """The base with this common rule."""
-    found = interiors.bases.get(common)
-    if found is None:  # two threads may both make it, and either will do
-        found = interiors.bases.setdefault(common, Base(common, lengths, interiors))
-    return found
-
-
-def known_facts(rule: Rule, lengths: Lengths, interiors: InteriorStore) -> Mapping[Called, Facts]:
-    """The facts of a common or shared rule and of all that it reaches; none of any other rule."""
-    if rule.is_common:
-        return base_of(rule, lengths, interiors).facts
-    if not rule.is_shared:
-        return {}
-    kept = interiors.shared_facts
-    found = kept.get(rule)
-    if found is None:
-        found = analyse(rule, lengths, lambda other: known_facts(other, lengths, interiors))
-        if len(kept) >= _MOST_SHARED:
-            kept.clear()
-        kept[rule] = found  # two threads may both work it out, and get the same
-    return found

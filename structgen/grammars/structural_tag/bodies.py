@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import cast
 
 from structgen.errors import EmptyLanguage, GrammarError, SchemaError, UnsatisfiableSchema
-from structgen.grammars.automaton.rule_book import known_facts
+from structgen.grammars.automaton.bases import known_facts
 from structgen.grammars.expr import Rule, call
 from structgen.grammars.json_schema.compile import schema_rule
 from structgen.grammars.regex.compile import pattern_rule
