@@ -3,19 +3,18 @@
 While an automaton is built, the alphabet is cut at every place where anything in it changes; a set of characters is
 then a Python integer with a bit for each piece. Runs of ones are the intervals in the end.
 
-Minimisation refines blocks of states by what their transitions do (Hopcroft 1971, in the form of Valmari 2012: of a
-block that falls apart the largest part keeps its name, and only states that lead into a renamed part are looked at
-again). States start apart by their distance to an end and by the length of their longest text, which are known after
-two linear passes and tell most of them apart.
+Minimisation refines blocks of states by what their transitions do (see `partitions`). States start apart by their
+distance to an end and by the length of their longest text, which are known after two linear passes and tell most of
+them apart.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from structgen.grammars._distances import distances_to_end
 from structgen.grammars.char_dfa import FIRST_SURROGATE, LAST_SURROGATE, MAX_CODE_POINT, CharDfa
-from structgen.grammars.limits import checkpoint
+from structgen.grammars.partitions import refined
 
 __all__ = ["Alphabet", "Rows", "minimal"]
 
@@ -113,47 +112,10 @@ def _first_blocks(rows: Rows, before: list[list[int]], distances: list[int]) -> 
 
 def _refine(rows: Rows, before: list[list[int]], blocks: list[int]) -> list[int]:
     """Split blocks until the states of each have equal transitions; dead states have block -1."""
-    members: list[set[int]] = [set() for _ in range(max(blocks) + 1)]
-    for state, block in enumerate(blocks):
-        if block >= 0:
-            members[block].add(state)
-    changed: Iterable[int] = [state for state, block in enumerate(blocks) if block >= 0]
-    while changed:
-        checkpoint()
-        touched: dict[int, list[int]] = {}
-        for state in changed:
-            block = blocks[state]
-            if block >= 0 and len(members[block]) > 1:
-                touched.setdefault(block, []).append(state)
-        renamed: list[int] = []
-        splits = [(block, _parts(rows, blocks, members[block], states)) for block, states in touched.items()]
-        for block, parts in splits:
-            for part in parts:
-                members[block] -= part
-                for state in part:
-                    blocks[state] = len(members)
-                members.append(part)
-                renamed += part
-        changed = {earlier for state in renamed for earlier in before[state]}
-    return blocks
+    return refined(blocks, lambda state, blocks: _signature(rows[state], blocks), before)
 
 
-def _parts(rows: Rows, blocks: list[int], members: set[int], touched: list[int]) -> list[set[int]]:
-    """The parts of a block that get a new name: all but the largest. Those not touched are alike."""
-    groups: dict[frozenset[tuple[int, int]], set[int]] = {}
-    for state in touched:
-        groups.setdefault(_signature(rows[state], blocks), set()).add(state)
-    if len(touched) < len(members):
-        others = members.difference(touched)
-        groups.setdefault(_signature(rows[next(iter(others))], blocks), set()).update(others)
-    if len(groups) == 1:
-        return []
-    parts = list(groups.values())
-    parts.remove(max(parts, key=len))
-    return parts
-
-
-def _signature(row: list[tuple[int, int]], blocks: list[int]) -> frozenset[tuple[int, int]]:
+def _signature(row: list[tuple[int, int]], blocks: Sequence[int]) -> frozenset[tuple[int, int]]:
     united: dict[int, int] = {}
     for mask, target in row:
         block = blocks[target]

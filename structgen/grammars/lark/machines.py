@@ -14,8 +14,8 @@ from collections import defaultdict
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from structgen.grammars.lark.classes import alike
 from structgen.grammars.limits import checkpoint
+from structgen.grammars.partitions import alike
 
 __all__ = ["BARRIER", "END", "Machines", "Part", "TokenGrammar"]
 

@@ -12,11 +12,11 @@ from typing import Any, NamedTuple
 
 from structgen.grammars.char_dfa import CharDfa
 from structgen.grammars.expr import Expr
-from structgen.grammars.lark.classes import alike
 from structgen.grammars.lark.embedded import Foreign
 from structgen.grammars.lark.lexing import Lexer, Lexing
 from structgen.grammars.lark.scanning import NOTHING_OWED, Owed
 from structgen.grammars.limits import checkpoint
+from structgen.grammars.partitions import alike
 
 __all__ = ["IGNORED", "Context", "Joined", "Move", "Spot", "Table", "explored", "joined"]
 

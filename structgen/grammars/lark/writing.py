@@ -13,11 +13,11 @@ from typing import NamedTuple
 
 from structgen.grammars.expr import EPSILON, NEVER, Expr, Rule, alternation, call, sequence
 from structgen.grammars.indentation import Indentation, indented
-from structgen.grammars.lark.classes import alike
 from structgen.grammars.lark.machines import TokenGrammar
 from structgen.grammars.lark.product import Entry, Node, Place, Product
 from structgen.grammars.lark.token_places import TokenPlaces
 from structgen.grammars.limits import checkpoint
+from structgen.grammars.partitions import alike
 
 __all__ = ["rule_of"]
 
